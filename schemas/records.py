@@ -1,0 +1,154 @@
+"""The records of every dataset: Arrow schemas, declared once, each column with its meaning and unit.
+
+Offsets are Unicode code points in the document's `text` unless the name says `token`; ends are exclusive.
+Ids: `doc_id` is "<source>:<id in the source>", `sentence_id` is "<doc_id>#<start_char>".
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
+"""The constituents that the papers make phrases of, in the fixed order that breaks ties between labels."""
+
+
+def column(name: str, type_: pa.DataType, description: str) -> pa.Field:
+    """A non-null column that carries its own description."""
+    return pa.field(name, type_, nullable=False, metadata={"description": description})
+
+
+def schema(record: str, *fields: pa.Field) -> pa.Schema:
+    """The Arrow schema of one record type, named and versioned in the file's metadata."""
+    metadata = {"phrasemill.record": record, "phrasemill.schema_version": str(SCHEMA_VERSION)}
+    return pa.schema(fields, metadata=metadata)
+
+
+def record_name(arrow_schema: pa.Schema) -> str:
+    return (arrow_schema.metadata or {}).get(b"phrasemill.record", b"").decode()
+
+
+def _struct(*fields: pa.Field) -> pa.DataType:
+    return pa.struct(fields)
+
+
+def _list(item: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", item, nullable=False))
+
+
+TERM = pa.dictionary(pa.int32(), pa.string())
+"""A string of few distinct values."""
+
+PROVENANCE = (
+    column("source", TERM, "where the document comes from: a dump's name, a folder's name"),
+    column("title", pa.string(), "the document's title, empty if it has none"),
+    column("url", pa.string(), "where the document can be read, empty if unknown"),
+    column("licence", TERM, "the licence of the document's text, 'unknown' if the input does not say"),
+)
+
+DOCUMENTS = schema(
+    "Document",
+    column("doc_id", pa.string(), "<source>:<id in the source>, unique in the dataset"),
+    *PROVENANCE,
+    column(
+        "text",
+        pa.string(),
+        "plain text; a line is a paragraph, a heading or a list item; an empty line stands between paragraphs",
+    ),
+    column(
+        "links",
+        _list(
+            _struct(
+                column("start_char", pa.uint32(), "start of the anchor in the text"),
+                column("end_char", pa.uint32(), "end of the anchor in the text"),
+                column("target_title", pa.string(), "the title linked to, as written, without its fragment"),
+                column("entity_id", pa.string(), "the entity's Wikidata id, empty if the input does not say"),
+            )
+        ),
+        "hyperlinks in order; text[start_char:end_char] is the anchor as shown",
+    ),
+)
+
+REDIRECTS = schema(
+    "Redirect",
+    column("source", TERM, "the dump's name"),
+    column("title", pa.string(), "the redirecting title"),
+    column("target_title", pa.string(), "the title it points to, without its fragment"),
+)
+
+SENTENCES = schema(
+    "Sentence",
+    column("sentence_id", pa.string(), "<doc_id>#<start_char>"),
+    column("doc_id", pa.string(), "the document"),
+    column("start_char", pa.uint32(), "start of the sentence in the document's text"),
+    column("text", pa.string(), "the sentence as it stands in the document's text"),
+    column(
+        "tokens",
+        _list(
+            _struct(
+                column("start_char", pa.uint32(), "start of the token in the document's text"),
+                column("end_char", pa.uint32(), "end of the token in the document's text"),
+                column("tag", TERM, "Penn Treebank part of speech"),
+            )
+        ),
+        "tokens in order, none of them whitespace",
+    ),
+    column(
+        "constituents",
+        _list(
+            _struct(
+                column("label", TERM, "phrase label: NP, VP, PP, ADJP, ADVP and what else the parser gives"),
+                column("start_token", pa.uint16(), "first token, counted in the sentence"),
+                column("end_token", pa.uint16(), "token after the last"),
+            )
+        ),
+        "labelled spans, each once, by start, longest first; of a unary chain the outermost first",
+    ),
+)
+
+PHRASES = schema(
+    "Phrase",
+    column("phrase", pa.string(), "the normalised phrase (docs/phrases.md)"),
+    column("label", TERM, "the label of most of its occurrences; ties by the order NP, VP, PP, ADJP, ADVP"),
+    column(
+        "label_shares",
+        _struct(*(column(label, pa.float32(), f"share of occurrences labelled {label}") for label in PHRASE_LABELS)),
+        "share of each label among the occurrences",
+    ),
+    column("frequency", pa.int64(), "occurrences in all documents"),
+    column("document_frequency", pa.int64(), "documents with an occurrence"),
+    column("entity_type", TERM, "entity type of most occurrences, empty where entities were not annotated"),
+)
+
+CONTEXTS = schema(
+    "Context",
+    column("phrase", pa.string(), "the normalised phrase"),
+    column("label", TERM, "the phrase's label"),
+    column("frequency", pa.int64(), "the phrase's frequency in the corpus"),
+    column("surface", pa.string(), "the phrase as it stands in the document: text[start_char:end_char]"),
+    column("context", pa.string(), "the window of the document's text with the phrase replaced by the mask"),
+    column("mask_start", pa.uint32(), "where this occurrence's mask stands in `context`, in code points"),
+    column("anchor", pa.string(), "the phrase (Phrase-BERT's p)"),
+    column("positive", pa.string(), "the phrase's own masked context (c+)"),
+    column("negative", pa.string(), "another phrase's masked context, from another document where there is one (c-)"),
+    column("doc_id", pa.string(), "the document"),
+    column("sentence_id", pa.string(), "the sentence of the occurrence"),
+    column("start_char", pa.uint32(), "start of the surface in the document's text"),
+    column("end_char", pa.uint32(), "end of the surface in the document's text"),
+    *PROVENANCE,
+)
+
+REJECTS = schema(
+    "Reject",
+    column("stage", TERM, "the stage that refused it"),
+    column("reason", TERM, "one of the reasons in schemas.records.REJECT_REASONS"),
+    column("source", pa.string(), "the input file or the document"),
+    column("position", pa.string(), "where in it: a byte, a line, a page, a character span"),
+    column("excerpt", pa.string(), "the beginning of what was refused, at most 200 characters"),
+    column("exception", pa.string(), "class and message of the error, empty where a limit refused it"),
+)
+
+RECORDS = {
+    record_name(each): each for each in (DOCUMENTS, REDIRECTS, SENTENCES, PHRASES, CONTEXTS, REJECTS)
+}

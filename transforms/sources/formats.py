@@ -1,0 +1,55 @@
+"""The formats of raw text that phrasemill reads, behind one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from pyarrow import fs
+
+from transforms.sources.items import Item
+
+
+class InputFile(NamedTuple):
+    """A raw input file. `name` is its stable name in ids (see docs/sources.md), `path` where it lies today."""
+
+    path: str
+    name: str
+    size: int
+
+
+class Segment(NamedTuple):
+    """Bytes [start, end) of a file as stored; a record belongs to the segment that it begins in."""
+
+    start: int
+    end: int
+
+
+class Format(Protocol):
+    """How to recognise, split and read one format."""
+
+    name: str
+    version: int  # bumped by hand when the same bytes would give other documents
+
+    def recognises(self, path: str, head: bytes) -> bool:
+        """Whether a file of this name that begins with `head` (decompressed, up to 64 KiB) is of this format."""
+        ...
+
+    def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
+        """Cut the file where it can be cut: the same cuts for the same bytes. One segment if it cannot be split."""
+        ...
+
+    def read(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+    ) -> Iterator[Item]:
+        """One item for each record that begins in the segment, in order, in bounded memory."""
+        ...
+
+
+class ReadOptions(NamedTuple):
+    """What a user can say about reading; part of the extract stage's fingerprint."""
+
+    text_column: str = "text"  # JSON lines and Parquet: where the text is
+    max_page_bytes: int = 4_000_000  # a longer record is rejected: nobody wrote it for reading
+    max_nodes: int = 200_000  # markup nodes of a wiki page
+    max_depth: int = 100  # nesting of markup
