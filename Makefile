@@ -1,0 +1,72 @@
+# A machine with Python 3.10-3.12 and make is enough. `make help` lists the targets.
+
+PYTHON ?= python3 python3.12 python3.11 python3.10
+VENV := .venv
+BIN := $(VENV)/bin
+TEST_EXTRAS := dev,benepar,stanza,corenlp
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all heavy lint format constraints clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
+
+run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/contexts (replaces what an earlier run left there)
+	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
+
+test: $(VENV)/test.stamp  ## the tests, less the heavy ones
+	$(BIN)/python -m pytest
+
+test-all: test heavy  ## all tests
+
+heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, a container image or a browser
+	$(BIN)/python -m pytest -m heavy
+
+lint: $(VENV)/test.stamp  ## ruff (lint and format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/test.stamp  ## let ruff format the code and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+constraints: $(VENV)/test.stamp  ## resolve constraints.txt anew from pyproject.toml, for all extras and Pythons
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --upgrade --quiet \
+		--no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'make constraints' \
+		--output-file constraints.txt
+
+clean:  ## remove the virtual environment and the caches, not out/
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/base.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,.)
+
+$(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,.[$(TEST_EXTRAS)])
+
+$(BIN)/python:
+	@for python in $(PYTHON); do \
+		if "$$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+			echo "$$python -m venv $(VENV)"; \
+			"$$python" -m venv $(VENV) && exit 0; \
+			rm -rf $(VENV); \
+			echo "make: $$python cannot make a virtual environment (Debian and Ubuntu: apt-get install python3-venv)" >&2; \
+			exit 1; \
+		fi; \
+	done; \
+	echo "make: phrasemill needs Python 3.10, 3.11 or 3.12, and none of these is one: $(PYTHON)." >&2; \
+	echo "make: install one, or name it: make PYTHON=/path/to/python3.11" >&2; \
+	exit 1
+
+# uv installs in seconds what takes pip minutes; where it cannot be had or fails (it does not read pip's
+# configuration, so not its mirrors either), pip does it.
+define install
+@[ -x $(BIN)/uv ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv \
+	|| echo "make: no uv, installing with pip" >&2
+@echo "install --constraint constraints.txt --editable '$(1)'"
+@{ [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '$(1)'; } \
+	|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '$(1)'
+@touch $@
+endef
