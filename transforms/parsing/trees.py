@@ -1,0 +1,115 @@
+"""What the parsers with heavy models share: batches by length, trees to constituents, faults to refusals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
+from transforms.parsing.tokens import TokenisedSentence
+from transforms.parsing.treebank import ROOTS, bare_label
+
+T = TypeVar("T")
+
+
+class Refusal(NamedTuple):
+    """Why a sentence has no parse: a `RefusedSentence` without its place."""
+
+    reason: str
+    exception: str = ""
+
+
+Parse: TypeAlias = list[Constituent] | Refusal
+
+
+def error_text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def batches_by_length(lengths: Sequence[int], *, max_padded: int, max_cells: int) -> Iterator[list[int]]:
+    """Indices of items in batches of similar length, longest first, so that a lack of memory shows at once.
+
+    A batch of b items padded to n has b * n <= max_padded and b * n * n <= max_cells (a chart or attention is
+    quadratic in n); an item over the caps is a batch of its own. Ties keep the input's order.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    while order:
+        longest = max(1, lengths[order[0]])
+        size = max(1, min(max_padded // longest, max_cells // longest**2))
+        yield order[:size]
+        order = order[size:]
+
+
+def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -> Iterator[tuple[int, T | Refusal]]:
+    """`parse` a batch; if it raises, parse every item alone, and refuse only those that raise again."""
+    try:
+        yield from zip(batch, list(parse(batch)), strict=True)
+    except Exception as error:
+        if len(batch) == 1:
+            yield batch[0], Refusal("parser_error", error_text(error))
+        else:
+            for index in batch:
+                yield from each_or_alone(parse, [index])
+
+
+def constituents_of(
+    tree: T, *, label: Callable[[T], str], children: Callable[[T], Sequence[T]]
+) -> list[Constituent]:
+    """The constituents of any library's tree, in the order of a `ParsedSentence`.
+
+    A node without children is a word, one with nothing but words below it a part of speech.
+    """
+    spans: list[Constituent] = []  # from the root down, left to right: by start, longest first
+    words = 0
+    stack: list[tuple[T, int | None]] = [(tree, None)]  # a node to enter, or one to leave with its place in `spans`
+    while stack:
+        node, place = stack.pop()
+        if place is not None:
+            spans[place] = spans[place]._replace(end_token=words)
+        elif not (below := children(node)):
+            words += 1
+        else:
+            if any(children(child) for child in below):
+                stack.append((node, len(spans)))
+                spans.append(Constituent(bare_label(label(node)), words, words))
+            stack.extend((child, None) for child in reversed(below))
+    return list(dict.fromkeys(span for span in spans if span.label not in ROOTS))
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file, or of a folder's files with their names."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            if path.is_dir():
+                digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as content:
+                while block := content.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def parsed_texts(
+    texts: Iterable[list[TokenisedSentence | RefusedSentence]],
+    parse: Callable[[Sequence[TokenisedSentence]], Sequence[Parse]],
+) -> list[list[Sentence]]:
+    """Parse the sentences of all texts in one call, so that batches cross texts, and put each in its place."""
+    texts = list(texts)
+    tokenised = [each for text in texts for each in text if isinstance(each, TokenisedSentence)]
+    parses = iter(parse(tokenised))
+    return [
+        [placed(each, next(parses)) if isinstance(each, TokenisedSentence) else each for each in text] for text in texts
+    ]
+
+
+def placed(sentence: TokenisedSentence, parse: Parse) -> Sentence:
+    start, end = sentence.token_starts[0], sentence.token_ends[-1]
+    if isinstance(parse, Refusal):
+        return RefusedSentence(start, end, *parse)
+    return ParsedSentence(start, end, sentence.token_starts, sentence.token_ends, sentence.tags, parse)
+
+
+def unplaced(parse: Parse) -> list[Constituent] | RefusedSentence:
+    return RefusedSentence(0, 0, *parse) if isinstance(parse, Refusal) else parse
