@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy lint format constraints clean
+.PHONY: help run test test-all heavy lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -22,9 +22,11 @@ test-all: test heavy  ## all tests
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, a container image or a browser
 	$(BIN)/python -m pytest -m heavy
 
-lint: $(VENV)/test.stamp  ## ruff (lint and format) and mypy
+lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/test.stamp  ## mypy
 	$(BIN)/mypy
 
 format: $(VENV)/test.stamp  ## let ruff format the code and mend what it can
