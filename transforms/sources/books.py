@@ -1,0 +1,243 @@
+"""Books as text files, one document a file: Project Gutenberg, Standard Ebooks, or anything else in plain text.
+
+Ids: source "books", doc_id "books:<name>", where the name is that of `inputs.resolve_inputs`: the path below the folder
+that was given, or the file's own name. It holds no absolute path and does not depend on the order of --input.
+
+Project Gutenberg's files lose their header, licence, producers' credits, transcribers' notes, page numbers and
+captions; title and address come from the header. They are in the public domain in the USA unless their header says
+"copyrighted". Texts of Standard Ebooks are recognised by their file name (author_title) together with their typography
+(U+2060 before a dash) and are in the public domain as well (CC0). Everything else is of unknown licence. A table of
+contents goes where what it lists is found again behind it. Files are UTF-8, or what a Gutenberg header declares.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pyarrow import fs
+
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.streams import Damaged, chunks
+from transforms.sources.text import clean, reflow, tidy, wrap_width
+
+PUBLIC_DOMAIN = "public domain"
+UNKNOWN_LICENCE = "unknown"
+
+
+class Book(NamedTuple):
+    """Running text and what the text itself says about it, empty where it says nothing."""
+
+    title: str
+    url: str
+    licence: str
+    text: str
+
+
+# ---- A book's text
+
+_START = re.compile(r"\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG E-?(?:BOOK|TEXT)[^*]{0,500}\*{3}", re.IGNORECASE)
+_SMALL_PRINT = re.compile(r"\*END ?\*? ?THE SMALL PRINT[^\n]*\n")
+_HEADER_WITHIN = 40_000  # characters
+_END = re.compile(r"\n\*{3} ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
+_END_LINE = re.compile(r"\n *(?:\*+ ?)?(?:The )?End of (?:(?:the|this) )?Project Gutenberg(?:'s|\b)", re.IGNORECASE)
+_END_LINE_BEFORE = 20_000  # characters behind the closing line: the licence and the small print
+
+_TITLE = re.compile(r"^Title: *(\S.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_FIRST_LINE = re.compile(
+    r"\s*(?:The )?Project Gutenberg(?:'s| E-?(?:book|text)s? of) (.+?)(?:,? by .*)?\n", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\[E-?(?:book|text) ?#(\d+)\]", re.IGNORECASE)
+_COPYRIGHTED = re.compile(r"copyrighted\*?\s+Project\s+Gutenberg", re.IGNORECASE)
+
+_CREDITS = re.compile(
+    r"\W*(?:(?:Produced|Prepared|Transcribed|Scanned|Digiti[sz]ed|Proofed|Proofread|Edited and produced|Credits)\b[^\n]* by\b"
+    r"|(?:This |The )?(?:Project Gutenberg )?(?:e-?book|e-?text|HTML version|file)s? (?:\w+ ){0,4}"
+    r"(?:by|from|produced|prepared|made|created)\b"
+    r"|Credits:|Updated:|Transcriber'?s? Notes?|Note: (?:Project Gutenberg|Images of|The original)"
+    r"|Project Gutenberg has|(?:and )?(?:the )?(?:Online )?Distributed Proofread|https?://|See \d+-h\.)",
+    re.IGNORECASE,
+)
+_TRANSCRIBERS_HEADING = re.compile(r"\n\W*Transcriber'?s?'? (?:End ?)?Notes?\b", re.IGNORECASE)
+
+_CONTENTS = re.compile(r"(?:TABLE OF )?CONTENTS[.:]?", re.IGNORECASE)
+_CONTENTS_WITHIN = 30_000  # characters
+_LONGEST_ENTRY = 120  # characters
+_MOST_ENTRIES = 300
+_PAGE = re.compile(r"(?:[\s.]+(?:\d+|[ivxl]+)|[\s.]+)$")
+
+_STANDARD_EBOOKS_NAME = re.compile(r"(?P<author>[a-z0-9-]+)_(?P<title>[a-z0-9-]+)(?:_[a-z0-9_-]+)?\.txt(?:\.\w+)?")
+_SMALL_WORDS = frozenset("a an and as at but by for from in into of on or the to with".split())
+
+
+def book_of(raw: str, *, name: str) -> Book:
+    """The running text of a book from the whole text of its file; `name` is the file's name without folders."""
+    text = clean(raw)
+    if start := _START.search(text, 0, _HEADER_WITHIN) or _SMALL_PRINT.search(text, 0, _HEADER_WITHIN):
+        return _gutenberg_book(text[: start.start()], _START.split(text[start.start() :])[1:] or [text[start.end() :]])
+    width = wrap_width(text)
+    text = without_contents(reflow(text, width) if width else tidy(text))
+    slugs = _STANDARD_EBOOKS_NAME.fullmatch(name)
+    if slugs and ("\u2060—" in raw or "\u2060…" in raw):
+        url = f"https://standardebooks.org/ebooks/{slugs['author']}/{slugs['title']}"
+        return Book(_title_of_slug(slugs["title"]), url, PUBLIC_DOMAIN, text)
+    return Book("", "", UNKNOWN_LICENCE, text)
+
+
+def _gutenberg_book(header: str, bodies: list[str]) -> Book:
+    """A file of Project Gutenberg: one body, or several where files were joined."""
+    title = _TITLE.search(header) or _FIRST_LINE.match(header)
+    number = _NUMBER.search(header)
+    text = "\n\n".join(without_credits(without_footer(body)) for body in bodies)
+    return Book(
+        title=" ".join(title[1].split()) if title else "",
+        url=f"https://www.gutenberg.org/ebooks/{number[1]}" if number else "",
+        licence=UNKNOWN_LICENCE if _COPYRIGHTED.search(header) else PUBLIC_DOMAIN,
+        text=without_contents(reflow(text, wrap_width(text))),
+    )
+
+
+def without_footer(text: str) -> str:
+    """Gutenberg's text up to its closing line or marker, and without transcribers' notes at its end."""
+    if marker := _END.search(text):
+        text = text[: marker.start()]
+    lines = list(_END_LINE.finditer(text))
+    if lines and len(text) - lines[-1].start() < _END_LINE_BEFORE:
+        text = text[: lines[-1].start()]
+    notes = _TRANSCRIBERS_HEADING.search(text, len(text) - len(text) // 20)
+    return text[: notes.start()] if notes else text
+
+
+def without_contents(text: str) -> str:
+    """A book's laid-out text without its table of contents, where that is certain.
+
+    It is if the table's first entry stands again behind it, not too far, with nothing but short lines between.
+    """
+    lines = text[: len(text) // 4 + _CONTENTS_WITHIN].split("\n")
+    start = next((i for i, line in enumerate(lines) if _CONTENTS.fullmatch(line)), None)
+    if start is None or sum(map(len, lines[:start])) > _CONTENTS_WITHIN:
+        return text
+    entries = [i for i in range(start + 1, len(lines)) if _entry(lines[i])][: _MOST_ENTRIES + 2]
+    first = next((i for i in entries if _entry(lines[i]) not in ("page", "chapter", "chapter page")), None)
+    if first is None:
+        return text
+    wanted = _entry(lines[first])
+    for i, following in zip(entries, entries[1:], strict=False):
+        if i > first and (len(lines[i]) > _LONGEST_ENTRY or not wanted):
+            return text
+        if i > first + 1 and wanted in (_entry(lines[i]), f"{_entry(lines[i])} {_entry(lines[following])}"):
+            return tidy("\n".join([*lines[:start], text[sum(len(line) + 1 for line in lines[:i]) :]]))
+    return text
+
+
+def _entry(line: str) -> str:
+    """A line of a table of contents as its heading might be written: words alone, in lower case, no page number."""
+    return " ".join(re.findall(r"\w+", _PAGE.sub("", line).lower()))
+
+
+def without_credits(text: str) -> str:
+    """Gutenberg's text without who scanned, proofread and produced it."""
+    rest = text.lstrip()
+    while _CREDITS.match(rest):
+        paragraph, _, rest = rest.partition("\n\n")
+        rest = rest.lstrip("\n")
+        if re.fullmatch(r"\W*Transcriber'?s? Notes?\W*", paragraph, re.IGNORECASE):  # only a heading
+            rest = rest.partition("\n\n")[2].lstrip("\n")
+    return rest
+
+
+def _title_of_slug(slug: str) -> str:
+    words = slug.split("-")
+    return " ".join(word if i and word in _SMALL_WORDS else word.capitalize() for i, word in enumerate(words))
+
+
+# ---- A book's file
+
+_DECLARED_ENCODING = re.compile(
+    rb"Character set encoding: *(ISO-8859-1|ISO Latin-1|Latin-1|Windows-1252|CP-?1252)\b", re.IGNORECASE
+)
+
+
+def text_of(data: bytes) -> str:
+    """A text file's text. Raises UnicodeDecodeError where it is not UTF-8 and declares nothing else."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Gutenberg's older files; their Latin-1 is a part of Windows-1252, which leaves five bytes undefined.
+        if _DECLARED_ENCODING.search(data, 0, _HEADER_WITHIN):
+            return data.decode("latin-1")
+        raise
+
+
+def document_of(data: bytes, *, doc_id: str, source: str, name: str) -> Document | Filtered:
+    """The document of one text file; raises UnicodeDecodeError."""
+    book = book_of(text_of(data), name=name.rsplit("/", 1)[-1])
+    if not book.text:
+        return Filtered("no text")
+    return Document(doc_id, source, book.title, book.url, book.licence, book.text)
+
+
+class Text:
+    """A text file is one document."""
+
+    name = "text"
+    version = 1
+
+    def recognises(self, path: str, head: bytes) -> bool:
+        return _TEXT_FILE.search(path) is not None and is_text(head)
+
+    def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
+        return [Segment(0, file.size)]
+
+    def read(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+    ) -> Iterator[Item]:
+        whole = bytearray()
+        pieces: list[tuple[int, int]] = []  # offsets: in the text, as stored
+        try:
+            for stored, data in chunks(filesystem, file.path):
+                pieces.append((len(whole), stored))
+                whole += data
+                if len(whole) > options.max_document_bytes:
+                    yield too_large("byte 0", whole, options)
+                    return
+            if not whole:
+                yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+            else:
+                yield document_of(bytes(whole), doc_id=f"books:{file.name}", source="books", name=file.name)
+        except Damaged as damage:
+            yield Corrupt(damage.reason, damage.byte, damage.message)
+        except UnicodeDecodeError as error:
+            offset, stored = pieces[bisect_right(pieces, (error.start, file.size)) - 1]
+            byte = stored + error.start - offset if len(whole) == file.size else stored
+            yield not_utf8(f"{file.path!r}", byte, error)
+
+
+TEXT = Text()
+
+_TEXT_FILE = re.compile(r"\.(?:txt|text|asc)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
+
+
+def is_text(head: bytes) -> bool:
+    """Whether bytes can be the beginning of a text: no control characters but blanks, newlines and the like."""
+    return not re.search(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]", head)
+
+
+def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
+    """`where` names the file, and the member or line of it; `byte` is as stored, the error's offsets within `where`."""
+    data = bytes(error.object)
+    what = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"0x{data[error.start]:02x}"
+    message = (
+        f"{where} is not UTF-8: {what} at byte {byte:,}; "
+        "convert it (iconv -f WINDOWS-1252 -t UTF-8) or pass --on-corrupt=skip"
+    )
+    return Corrupt("invalid_utf8", byte, message, data[max(0, error.start - 80) : error.start + 80].decode("latin-1"))
+
+
+def too_large(position: str, data: bytes | bytearray, options: ReadOptions) -> Rejected:
+    """A document of more bytes than --max-document-bytes."""
+    excerpt = bytes(data[:200]).decode("utf-8", "replace")
+    return Rejected("record_too_large", position, excerpt, f"more than {options.max_document_bytes:,} bytes")

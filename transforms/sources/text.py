@@ -1,0 +1,231 @@
+"""Plain text in one form, whatever the source: so that a phrase counts alike wherever it was written.
+
+Characters (`clean`): newlines are "\\n"; every other kind of blank is a space; what has no width (U+2060, U+200B, soft
+hyphens, byte order marks, directional marks) and control characters are removed; C1 controls are read as the
+Windows-1252 characters that they nearly always are; curly quotes and apostrophes are straight, because half of the
+world's text ("don't") has them straight already and parsers' and encoders' training text does; U+2026 is three full
+stops, the non-breaking hyphen a hyphen, and a two-em dash two em dashes, for the same reason. Accented letters are
+composed (NFC). En and em dashes, primes, guillemets, fractions and letters of any script stay as they are.
+
+Lines (`tidy`): no blank at the ends of a line, one space for a run of blanks, one empty line for several.
+
+Paragraphs (`plain_text`): text that was wrapped at a fixed width, as Project Gutenberg's is, gets one line a
+paragraph; verse, tables, addresses and headings keep their lines. Text that is not wrapped keeps all its lines.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+UNKNOWN_TOKEN = "\ufffd"
+"""Stands for a word that the input withholds (<unk> in WikiText); no phrase should contain it."""
+
+
+def clean(text: str) -> str:
+    """The same text in our characters; idempotent. Newlines stay newlines and tabs stay tabs."""
+    if "\r" in text:
+        text = _CARRIAGE_RETURNS.sub("\n", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        if "\u200c" in text or "\u200d" in text:
+            text = _USELESS_JOINER.sub("", text)
+    return _ODD.sub(lambda odd: _REPLACEMENTS[odd[0]], text)
+
+
+def tidy(text: str) -> str:
+    """Lines without blanks around them, blanks and empty lines never twice, nothing empty at either end."""
+    text = _BLANKS.sub(" ", text.replace("\t", " ")).replace(" \n", "\n").replace("\n ", "\n")
+    return _EMPTY_LINES.sub("\n\n", text).strip()
+
+
+def plain_text(text: str) -> str:
+    """A document's text from running text of any layout (see the module's docstring)."""
+    text = clean(text)
+    return reflow(text, width) if (width := wrap_width(text)) else tidy(text)
+
+
+def reflow(text: str, width: int) -> str:
+    """The paragraphs of a plain-text book wrapped at `width`, or of one that is not wrapped (0). `text` is clean."""
+    text = without_typewriter_marks(text)
+    return tidy(unwrap(text, width) if width else text)
+
+
+# A joiner means something between letters of scripts that join (Persian, Hindi) and between emoji, never beside Latin.
+_USELESS_JOINER = re.compile("(?<![^\u0000-\u02ff])[\u200c\u200d]|[\u200c\u200d](?![^\u0000-\u02ff])")
+_CARRIAGE_RETURNS = re.compile(r"\r+\n|\r")
+_BLANKS = re.compile("  +")
+_EMPTY_LINES = re.compile("\n\n\n+")
+
+
+def _replacements() -> dict[str, str]:
+    table = dict.fromkeys("\x0b\x0c\u2028\u2029", "\n")
+    table |= dict.fromkeys("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))), " ")
+    removed = [*range(0x09), *range(0x0E, 0x20), 0x7F, 0xAD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF]
+    removed += [*range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFFF9, 0xFFFD), 0xFFFE, 0xFFFF]
+    table |= dict.fromkeys(map(chr, removed), "")
+    table |= dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc", "'")
+    table |= dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
+    table |= {"\u2026": "...", "\u2010": "-", "\u2011": "-", "\u2015": "—", "\u2e3a": "——", "\u2e3b": "———"}
+    table |= {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"}
+    table |= {"\ufb05": "st", "\ufb06": "st"}
+    windows = {chr(code): bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
+    table |= {control: table.get(meant, meant) for control, meant in windows.items()}
+    # Halves of a surrogate pair, from broken JSON escapes, cannot be written as UTF-8.
+    return table | dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")
+
+
+_REPLACEMENTS = _replacements()
+_ODD = re.compile("[" + "".join(map(re.escape, sorted(_REPLACEMENTS))) + "]")
+
+# ---- Typewriter conventions of plain-text books
+
+_DEBRIS = re.compile(
+    r"\[(?:Illustration|Frontispiece|Sidenote|Blank Page|Transcriber'?s? |Music:)"
+    r"[^\[\]]{0,4000}(?:\[[^\[\]]{0,300}\][^\[\]]{0,4000}){0,20}\]|\[Illustration\]",
+    re.IGNORECASE,
+)
+_FOOTNOTE = re.compile(r"\[Footnote (?:\w{1,3}|\*): ?([^\[\]]{1,8000})\]")
+_FOOTNOTE_MARK = re.compile(r"(?<=[\w.,;:!?'\")])\[(?:\d{1,3}|[A-Z]|\*)\]")
+_PAGE_NUMBER = re.compile(r"\[Pg ?[ivxlc\d]+\] ?")
+_THOUGHT_BREAK = re.compile(r"\n[ \t]*(?:[*#~·.+=_-][ \t]*){3,}(?=\n)")
+_EMPHASIS = re.compile(r"_(?<![^\W_]_)(?=[^\s_])([^_]{1,1000}?)(?<=\S)_(?![^\W_])")
+_DASHES = re.compile(r"--+")
+
+
+def without_typewriter_marks(text: str) -> str:
+    """What plain-text books write for what type cannot show: _emphasis_, ``quotes'', "--" for a
+    dash, [Illustration], [Footnote 1: its text], rows of stars.
+
+    For books only: elsewhere an underscore or two hyphens can be part of a name or of code.
+    """
+    text = _PAGE_NUMBER.sub("", _DEBRIS.sub("", text))
+    text = _FOOTNOTE.sub(r"\1", _FOOTNOTE_MARK.sub("", text))
+    text = _THOUGHT_BREAK.sub("\n", text)
+    text = _EMPHASIS.sub(r"\1", text).replace("``", '"').replace("''", '"')
+    return _DASHES.sub(lambda hyphens: "—" * (len(hyphens[0]) // 2), text)
+
+
+# ---- Hard-wrapped lines
+
+_TABLE_ROW = re.compile(r"\S {3,}\S|\.{4}|(?:\. ){3}|\|.*\|")
+_LIST_ITEM = re.compile(r"(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|[-*•])\s")
+_SENTENCE_END = re.compile(r"[.!?:][\"')\]]*$")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+
+_MIN_BREAKS = 3  # fewer line breaks inside paragraphs prove nothing
+_MIN_WIDTH = 40  # narrower is verse or a list
+
+
+def wrap_width(text: str) -> int:
+    """The width at which the text's lines were wrapped, in code points; 0 if they were not.
+
+    A program that fills lines breaks a sentence anywhere, and only where the next word would not have fitted. So
+    among the lines that a lower-case line continues nearly all are full. Verse, lists, one sentence a line and one
+    paragraph a line have few such lines, or few that are full.
+    """
+    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
+    breaks = [(above, below) for above, below in zip(lines, lines[1:], strict=False) if above and below]
+    continued = [(above, below) for above, below in breaks if _continues(below)]
+    if len(continued) < max(_MIN_BREAKS, 0.1 * len(breaks)):
+        return 0
+    width = sorted(len(above) for above, _ in continued)[len(continued) * 9 // 10]
+    full = sum(_needed(above, below) >= width for above, below in continued)
+    return width if width >= _MIN_WIDTH and full >= 0.55 * len(continued) else 0
+
+
+def unwrap(text: str, width: int) -> str:
+    """One line a paragraph for text wrapped at `width`; an empty line between blocks that had one."""
+    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
+    words = frozenset(_WORD.findall(text.lower())) if "-\n" in text else frozenset()
+    out: list[str] = []
+    for block in _blocks(lines):
+        out.extend(_paragraphs(block, width, words) if _is_prose(block, width) else block)
+        out.append("")
+    return "\n".join(out)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Runs of lines that are not empty."""
+    block: list[str] = []
+    for line in lines:
+        if line:
+            block.append(line)
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _needed(above: str, below: str) -> int:
+    """The width that a line needed to take the next line's first word as well."""
+    return len(above) + 1 + len(below.split(None, 1)[0])
+
+
+def _continues(line: str) -> bool:
+    """Whether a line begins as the middle of a sentence does."""
+    return line.lstrip(" \"'([_—-")[:1].islower()
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_prose(block: Sequence[str], width: int) -> bool:
+    """Whether the line breaks of a block are the wrapping's, not the author's."""
+    breaks = list(zip(block, block[1:], strict=False))
+    if not breaks or sum(bool(_TABLE_ROW.search(line)) for line in block) * 2 > len(block):
+        return False
+    widest = max(map(len, block))
+    narrow = widest < 0.8 * width
+    full = sum(_needed(above, below) >= (widest if narrow else 0.9 * width) for above, below in breaks)
+    continued = sum(map(_continues, block[1:]))
+    if narrow:  # a quotation set in from both sides; or verse, an address, a list
+        return len(breaks) >= _MIN_BREAKS and full >= 0.7 * len(breaks) and continued >= 0.5 * len(breaks)
+    if not continued:  # every line begins as a line of verse does
+        indented = min(map(_indent, block)) > 0
+        return full == len(breaks) and len(breaks) < _MIN_BREAKS and not indented
+    return full >= 0.5 * len(breaks)
+
+
+def _paragraphs(block: Sequence[str], width: int, words: frozenset[str]) -> Iterator[str]:
+    """The paragraphs of a block of prose, each on one line."""
+    width = min(width, max(map(len, block)))
+    paragraph = [block[0].strip()]
+    for above, below in zip(block, block[1:], strict=False):
+        if _ends_paragraph(above, below, width):
+            yield "".join(paragraph)
+            paragraph = [below.strip()]
+        else:
+            glue = _glue(above, below.lstrip(), words)
+            if glue is None:
+                paragraph[-1] = paragraph[-1][:-1]
+            paragraph += [glue or "", below.strip()]
+    yield "".join(paragraph)
+
+
+def _ends_paragraph(above: str, below: str, width: int) -> bool:
+    needed = _needed(above, below)
+    if _continues(below) and not _LIST_ITEM.match(below.lstrip()):
+        return False
+    ended = needed < 0.9 * width or bool(_SENTENCE_END.search(above))
+    if _indent(below) > _indent(above) or _LIST_ITEM.match(below.lstrip()):
+        return ended
+    return needed < 0.75 * width
+
+
+def _glue(above: str, below: str, words: frozenset[str]) -> str | None:
+    """What stands between two lines of a paragraph: a space or nothing; None if the hyphen between them goes too.
+
+    A word cut at a hyphen is written as the rest of the document writes it, and keeps the hyphen in doubt.
+    """
+    if above.endswith("—") or below.startswith("—"):
+        return " " if above.endswith(" —") or below.startswith("— ") else ""
+    if not (above.endswith("-") and above[-2:-1].isalnum() and below[0].isalnum()):
+        return " "
+    first, second = _WORD.findall(above.lower())[-1], _WORD.findall(below.lower())[0]
+    if second in ("and", "or", "to"):  # "pre- and post-war"
+        return " "
+    return None if first + second in words and f"{first}-{second}" not in words else ""
