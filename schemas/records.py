@@ -19,6 +19,14 @@ def column(name: str, type_: pa.DataType, description: str) -> pa.Field:
     return pa.field(name, type_, nullable=False, metadata={"description": description})
 
 
+def term(name: str, description: str) -> pa.Field:
+    """A string column of few distinct values: dictionary-encoded in the file, plain strings in memory.
+
+    Arrow's own dictionary type is avoided: pyarrow cannot read it inside lists, nor can `datasets` at all.
+    """
+    return pa.field(name, pa.string(), nullable=False, metadata={"description": description, "distinct": "few"})
+
+
 def schema(record: str, *fields: pa.Field) -> pa.Schema:
     """The Arrow schema of one record type, named and versioned in the file's metadata."""
     metadata = {"phrasemill.record": record, "phrasemill.schema_version": str(SCHEMA_VERSION)}
@@ -37,14 +45,11 @@ def _list(item: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", item, nullable=False))
 
 
-TERM = pa.dictionary(pa.int32(), pa.string())
-"""A string of few distinct values."""
-
 PROVENANCE = (
-    column("source", TERM, "where the document comes from: a dump's name, a folder's name"),
+    term("source", "where the document comes from: a dump's name, a folder's name"),
     column("title", pa.string(), "the document's title, empty if it has none"),
     column("url", pa.string(), "where the document can be read, empty if unknown"),
-    column("licence", TERM, "the licence of the document's text, 'unknown' if the input does not say"),
+    term("licence", "the licence of the document's text, 'unknown' if the input does not say"),
 )
 
 DOCUMENTS = schema(
@@ -72,7 +77,7 @@ DOCUMENTS = schema(
 
 REDIRECTS = schema(
     "Redirect",
-    column("source", TERM, "the dump's name"),
+    term("source", "the dump's name"),
     column("title", pa.string(), "the redirecting title"),
     column("target_title", pa.string(), "the title it points to, without its fragment"),
 )
@@ -80,7 +85,7 @@ REDIRECTS = schema(
 SENTENCES = schema(
     "Sentence",
     column("sentence_id", pa.string(), "<doc_id>#<start_char>"),
-    column("doc_id", pa.string(), "the document"),
+    term("doc_id", "the document"),
     column("start_char", pa.uint32(), "start of the sentence in the document's text"),
     column("text", pa.string(), "the sentence as it stands in the document's text"),
     column(
@@ -89,7 +94,7 @@ SENTENCES = schema(
             _struct(
                 column("start_char", pa.uint32(), "start of the token in the document's text"),
                 column("end_char", pa.uint32(), "end of the token in the document's text"),
-                column("tag", TERM, "Penn Treebank part of speech"),
+                term("tag", "Penn Treebank part of speech"),
             )
         ),
         "tokens in order, none of them whitespace",
@@ -98,7 +103,7 @@ SENTENCES = schema(
         "constituents",
         _list(
             _struct(
-                column("label", TERM, "phrase label: NP, VP, PP, ADJP, ADVP and what else the parser gives"),
+                term("label", "phrase label: NP, VP, PP, ADJP, ADVP and what else the parser gives"),
                 column("start_token", pa.uint16(), "first token, counted in the sentence"),
                 column("end_token", pa.uint16(), "token after the last"),
             )
@@ -110,7 +115,7 @@ SENTENCES = schema(
 PHRASES = schema(
     "Phrase",
     column("phrase", pa.string(), "the normalised phrase (docs/phrases.md)"),
-    column("label", TERM, "the label of most of its occurrences; ties by the order NP, VP, PP, ADJP, ADVP"),
+    term("label", "the label of most of its occurrences; ties by the order NP, VP, PP, ADJP, ADVP"),
     column(
         "label_shares",
         _struct(*(column(label, pa.float32(), f"share of occurrences labelled {label}") for label in PHRASE_LABELS)),
@@ -118,13 +123,13 @@ PHRASES = schema(
     ),
     column("frequency", pa.int64(), "occurrences in all documents"),
     column("document_frequency", pa.int64(), "documents with an occurrence"),
-    column("entity_type", TERM, "entity type of most occurrences, empty where entities were not annotated"),
+    term("entity_type", "entity type of most occurrences, empty where entities were not annotated"),
 )
 
 CONTEXTS = schema(
     "Context",
     column("phrase", pa.string(), "the normalised phrase"),
-    column("label", TERM, "the phrase's label"),
+    term("label", "the phrase's label"),
     column("frequency", pa.int64(), "the phrase's frequency in the corpus"),
     column("surface", pa.string(), "the phrase as it stands in the document: text[start_char:end_char]"),
     column("context", pa.string(), "the window of the document's text with the phrase replaced by the mask"),
@@ -132,7 +137,7 @@ CONTEXTS = schema(
     column("anchor", pa.string(), "the phrase (Phrase-BERT's p)"),
     column("positive", pa.string(), "the phrase's own masked context (c+)"),
     column("negative", pa.string(), "another phrase's masked context, from another document where there is one (c-)"),
-    column("doc_id", pa.string(), "the document"),
+    term("doc_id", "the document"),
     column("sentence_id", pa.string(), "the sentence of the occurrence"),
     column("start_char", pa.uint32(), "start of the surface in the document's text"),
     column("end_char", pa.uint32(), "end of the surface in the document's text"),
@@ -141,14 +146,31 @@ CONTEXTS = schema(
 
 REJECTS = schema(
     "Reject",
-    column("stage", TERM, "the stage that refused it"),
-    column("reason", TERM, "one of the reasons in schemas.records.REJECT_REASONS"),
+    term("stage", "the stage that refused it"),
+    term("reason", "one of the reasons in schemas.records.REJECT_REASONS"),
     column("source", pa.string(), "the input file or the document"),
     column("position", pa.string(), "where in it: a byte, a line, a page, a character span"),
     column("excerpt", pa.string(), "the beginning of what was refused, at most 200 characters"),
     column("exception", pa.string(), "class and message of the error, empty where a limit refused it"),
 )
 
-RECORDS = {
-    record_name(each): each for each in (DOCUMENTS, REDIRECTS, SENTENCES, PHRASES, CONTEXTS, REJECTS)
+RECORDS = {record_name(each): each for each in (DOCUMENTS, REDIRECTS, SENTENCES, PHRASES, CONTEXTS, REJECTS)}
+
+REJECT_REASONS = {
+    "page_too_large": "a record longer than --max-page-bytes",
+    "too_many_nodes": "a page with more markup than --max-nodes",
+    "too_deep": "a page whose markup nests deeper than --max-depth",
+    "record_too_large": "a line, member or row longer than the reader takes",
+    "document_too_large": "a document longer than --max-document-bytes",
+    "bad_xml": "a page that is not well-formed XML",
+    "bad_utf8": "bytes that are not UTF-8",
+    "bad_record": "a line or row that is not of its format",
+    "truncated": "input that ends in the middle of a record or of a compressed stream",
+    "corrupt": "a damaged compressed stream or file",
+    "empty_file": "an input file without a byte",
+    "duplicate_id": "a document whose id another document of other text has",
+    "too_many_tokens": "a sentence longer than the parser's limit in tokens",
+    "too_many_subwords": "a sentence longer than the parser's limit in subwords",
+    "parser_error": "a sentence on which the parser failed",
 }
+"""The closed list of reasons for which a record is rejected (a fault), as opposed to filtered (by a rule)."""

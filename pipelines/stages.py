@@ -1,0 +1,476 @@
+"""Stages and the datasets that they build: units of work, completion records, ledgers, publication.
+
+    plan(inputs, options)  -> units                      fixed by the data alone
+    process(unit)          -> files, ledger, counters    a pure function of the unit; a completion record comes last
+    finish(records)        -> the dataset                only when every ledger adds up
+
+Nothing here knows Beam (`pipelines/runners.py` places the work) or a subject (the pipelines' own modules do).
+
+A stage works in `<dataset>/_work/<stage>/`: `plan.json` holds its units, `done/` a completion record for each
+finished attempt at a unit, `files/` what the attempts wrote, each under a name of its own. Only files that a
+completion record names are ever read or published, so a lost worker or two attempts at one unit do no harm.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from schemas.errors import UserError
+from schemas.manifest import (
+    MANIFEST,
+    SPLITS,
+    Input,
+    Ledger,
+    Manifest,
+    Shard,
+    StageReport,
+    canonical_hash,
+    is_dataset,
+    read_manifest,
+)
+from schemas.records import REDIRECTS, REJECTS, record_name
+from schemas.storage import AtomicFile, Folder, parquet_writer
+from transforms.sinks.card import dataset_card
+from transforms.sinks.versions import cpu_model, library_versions
+
+WORK = "_work"
+REJECTS_ROLE = "rejects"
+SIDES = (REJECTS_ROLE, "redirects")
+"""Roles of files that are published beside a dataset's shards."""
+
+_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS}
+_SIDE_ROWS = 50_000
+
+
+class File(NamedTuple):
+    """A file that an attempt at a unit wrote; `path` is relative to the dataset.
+
+    `role` says what for: a split ("train", "validation") or a side is published, any other name is read by a later
+    stage. `supersedes` names the file of an earlier stage that this one takes the place of in the dataset.
+    """
+
+    role: str
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+    supersedes: str = ""
+
+
+class Completion(NamedTuple):
+    """The record of a finished unit."""
+
+    unit: int
+    files: list[File]
+    ledger: Ledger | None
+    counters: dict[str, int]
+    seconds: float
+
+    def to_json(self) -> str:
+        return json.dumps({**self._asdict(), "ledger": asdict(self.ledger) if self.ledger else None})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Completion:
+        ledger = Ledger.from_json(data["ledger"]) if data["ledger"] else None
+        return cls(data["unit"], [File(*each) for each in data["files"]], ledger, data["counters"], data["seconds"])
+
+
+class Stage(ABC):
+    """A step of the work on a dataset. Subclasses are frozen dataclasses whose fields are the options it reads.
+
+    Fields that only say where things lie (marked with `location()`) are left out of the fingerprint. `Unit` is a
+    NamedTuple of JSON values; `counts` is what the ledger counts, empty for a stage that only moves rows.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    counts: ClassVar[str] = ""
+    Unit: ClassVar[type]
+
+    @abstractmethod
+    def plan(self, work: Work) -> Sequence[Any]:
+        """The units, in order. May read what earlier stages of the same dataset wrote."""
+
+    @abstractmethod
+    def process(self, unit: Any, write: UnitWriter) -> None:
+        """Do one unit: the same files for the same unit, whoever does it and however often."""
+
+    def settings(self) -> dict[str, Any]:
+        """What of the stage decides its output, for the fingerprint."""
+        options = {each.name: getattr(self, each.name) for each in fields(self) if "location" not in each.metadata}  # type: ignore[arg-type]
+        return {"stage": self.name, "version": self.version, **options}
+
+
+def location(**options: Any) -> Any:
+    """A field of a stage that says where something lies, and so does not change what the stage writes."""
+    return field(metadata={"location": True}, **options)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work on one dataset: its folder and the stages that build it."""
+
+    folder: Folder
+
+    def stage_folder(self, stage: str) -> Folder:
+        return self.folder / WORK / stage
+
+    def completions(self, stage: str) -> list[Completion]:
+        """The completion records of a closed stage, one a unit, in order."""
+        text = self.stage_folder(stage).read("completions.json")
+        return [Completion.from_json(each) for each in json.loads(text)]
+
+    def files(self, stage: str, role: str) -> list[File]:
+        """The files of one role that a closed stage wrote, in order of units."""
+        return [file for each in self.completions(stage) for file in each.files if file.role == role]
+
+    def counter(self, stage: str, name: str) -> int:
+        return sum(each.counters.get(name, 0) for each in self.completions(stage))
+
+
+class UnitWriter:
+    """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit."""
+
+    def __init__(self, work: Work, stage: Stage, unit: int, attempt: str) -> None:
+        self.work = work
+        self._stage, self._unit, self._attempt = stage, unit, attempt
+        self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
+        self.files: list[File] = []
+        self.ledger = Ledger(stage.counts)
+        self.counters: Counter[str] = Counter()
+        self._side_rows: dict[str, list[dict[str, Any]]] = {}
+
+    @contextmanager
+    def file(self, role: str, schema: pa.Schema, *, supersedes: str = "") -> Iterator[Callable[[pa.Table], None]]:
+        """A Parquet file, given table by table: each table is one row group, also an empty one."""
+        name = f"{self._base}.{len(self.files):03d}.{role}.parquet"
+        place = len(self.files)
+        self.files.append(File(role, name, 0, 0, "", supersedes))
+        rows = 0
+        with AtomicFile(self.work.folder, name) as sink, parquet_writer(sink, schema) as writer:
+
+            def write(table: pa.Table) -> None:
+                nonlocal rows
+                rows += table.num_rows
+                writer.write_table(table.cast(schema), row_group_size=max(table.num_rows, 1))
+
+            yield write
+            writer.close()
+        self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
+
+    def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
+        """A Parquet file of one table."""
+        with self.file(role, table.schema, supersedes=supersedes) as write:
+            for start in range(0, max(table.num_rows, 1), row_group_rows):
+                write(table.slice(start, row_group_rows))
+
+    def side(self, role: str, row: dict[str, Any]) -> None:
+        """A row of a side table, such as a redirect."""
+        rows = self._side_rows.setdefault(role, [])
+        rows.append(row)
+        if len(rows) >= _SIDE_ROWS:
+            self._flush_side(role)
+
+    def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
+        """Record something refused for a fault, and count it in the ledger."""
+        row = {
+            "stage": self._stage.name,
+            "reason": reason,
+            "source": source,
+            "position": position,
+            "excerpt": excerpt[:200],
+            "exception": exception[:500],
+        }
+        self.side(REJECTS_ROLE, row)
+        self.ledger.rejected[reason] += 1
+
+    def _flush_side(self, role: str) -> None:
+        rows = self._side_rows.pop(role, [])
+        if rows:
+            self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
+
+    def completion(self, seconds: float) -> Completion:
+        for role in sorted(self._side_rows):
+            self._flush_side(role)
+        if self._stage.counts and self.ledger.lost:
+            raise RuntimeError(
+                f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
+                "this is a fault of phrasemill, please report it"
+            )
+        ledger = self.ledger if self._stage.counts else None
+        return Completion(self._unit, self.files, ledger, dict(sorted(self.counters.items())), seconds)
+
+    def discard(self) -> None:
+        """Remove what a failed attempt left."""
+        for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
+            if name.startswith(self._base):
+                self.work.folder.filesystem.delete_file(self.work.folder.at(name))
+
+
+def open_stage(work: Work, stage: Stage) -> list[int]:
+    """Plan a stage, or find its plan; returns the units that are still to be done."""
+    folder = work.stage_folder(stage.name)
+    if not folder.exists("plan.json"):
+        units = [list(unit) for unit in stage.plan(work)]
+        folder.write("plan.json", json.dumps(units, ensure_ascii=False).encode())
+    done = _finished_units(work, stage)
+    return [unit for unit in range(len(_plan(folder.uri))) if unit not in done]
+
+
+@functools.lru_cache(maxsize=8)
+def _plan(folder_uri: str) -> list[list[Any]]:
+    return json.loads(Folder(folder_uri).read("plan.json"))
+
+
+def _finished_units(work: Work, stage: Stage) -> dict[int, str]:
+    """The completion records that lie there: unit -> file name (of two attempts, the one first by name)."""
+    found: dict[int, str] = {}
+    for name in work.stage_folder(stage.name).files("done"):
+        if name.endswith(".json"):
+            found.setdefault(int(name.removeprefix("done/").split(".")[0]), name)
+    return found
+
+
+def run_unit(work: Work, stage: Stage, index: int) -> Completion:
+    """Do one unit and write its completion record. Called in a worker; safe to call twice, also at once."""
+    folder = work.stage_folder(stage.name)
+    unit = stage.Unit(*_plan(folder.uri)[index])
+    attempt = uuid.uuid4().hex[:12]
+    write = UnitWriter(work, stage, index, attempt)
+    start = time.monotonic()
+    try:
+        stage.process(unit, write)
+        completion = write.completion(time.monotonic() - start)
+    except BaseException:
+        write.discard()
+        raise
+    folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
+    return completion
+
+
+def close_stage(work: Work, stage: Stage) -> list[Completion]:
+    """Gather the completion records of a stage whose units are all done; the next stage is planned from them."""
+    folder = work.stage_folder(stage.name)
+    if folder.exists("completions.json"):
+        return work.completions(stage.name)
+    done = _finished_units(work, stage)
+    missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
+    if missing:
+        raise RuntimeError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
+    completions = [json.loads(folder.read(done[index])) for index in sorted(done)]
+    folder.write("completions.json", json.dumps(completions).encode())
+    return [Completion.from_json(each) for each in completions]
+
+
+@dataclass(frozen=True)
+class Build:
+    """A dataset to be built: where, of what records, by which stages, from which inputs.
+
+    The fingerprint covers the stages' settings and versions, the models and the content of the inputs, and nothing
+    else. `options` are shown to readers of the manifest.
+    """
+
+    output: Folder
+    schema: pa.Schema
+    stages: tuple[Stage, ...]
+    inputs: tuple[Input, ...]
+    options: Mapping[str, Any]
+    seed: int | None = None
+    models: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def work(self) -> Work:
+        return Work(self.output)
+
+    @functools.cached_property
+    def parts(self) -> dict[str, Any]:
+        """What the fingerprint covers, by name, so that a difference can be named."""
+        return {
+            "record": record_name(self.schema),
+            "inputs": sorted((each.kind, each.name if each.kind == "file" else "", each.hash) for each in self.inputs),
+            "models": [dict(each) for each in self.models],
+            **{stage.name: stage.settings() for stage in self.stages},
+        }
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return canonical_hash(self.parts)
+
+    def begin(self, *, resume: bool, overwrite: bool, reuse: bool) -> bool:
+        """Make the output ready; False if the dataset is there already and is to be used as it is.
+
+        `reuse`: a finished dataset of the same fingerprint is taken (for the datasets that a run makes on its way).
+        """
+        state = json.dumps({"fingerprint": self.fingerprint, "parts": self.parts}, default=str)
+        if is_dataset(self.output):
+            found = read_manifest(self.output).fingerprint
+            if found == self.fingerprint and (reuse or (resume and not overwrite)):
+                self.output.delete(WORK)
+                return False
+            if not overwrite:
+                raise UserError(self._occupied(found))
+            _remove(self.output)
+        elif self.output.exists(f"{WORK}/build.json"):
+            begun = json.loads(self.output.read(f"{WORK}/build.json"))
+            if resume and begun["fingerprint"] == self.fingerprint:
+                return True
+            if not overwrite:
+                if begun["fingerprint"] == self.fingerprint:
+                    raise UserError(
+                        f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
+                    )
+                changed = _difference(begun["parts"], json.loads(state)["parts"])
+                raise UserError(
+                    f"{self.output}: holds an unfinished run with other settings ({changed}); "
+                    "give the same settings with --resume, or start anew with --overwrite"
+                )
+            _remove(self.output)
+        elif not self.output.is_empty():
+            raise UserError(
+                f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
+                "or empty it yourself"
+            )
+        self.output.write(f"{WORK}/build.json", state.encode())
+        return True
+
+    def _occupied(self, found: str) -> str:
+        same = found == self.fingerprint
+        held = "this very dataset, finished" if same else "a dataset made from other inputs or with other options"
+        return f"{self.output}: holds {held}; choose another --output, or replace it with --overwrite"
+
+    def finish(self) -> Manifest:
+        """Check the ledgers, publish the files that the records name, write card and manifest."""
+        if is_dataset(self.output):
+            return read_manifest(self.output)
+        completions = {stage.name: self.work.completions(stage.name) for stage in self.stages}
+        reports = [_report(stage, completions[stage.name]) for stage in self.stages]
+        for stage, report in zip(self.stages, reports, strict=True):
+            _check(stage, report, completions[stage.name])
+        files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
+        splits = {split: self._publish(split, files) for split in SPLITS}
+        sides = {side: self._publish(side, files) for side in SIDES}
+        counters = sum((Counter(each.counters) for each in reports), Counter[str]())
+        prefix = "licence:"
+        manifest = Manifest(
+            record=record_name(self.schema),
+            fingerprint=self.fingerprint,
+            seed=self.seed,
+            options=dict(self.options),
+            inputs=[each._replace(path=_relative(each.path, self.output)) for each in self.inputs],
+            splits={split: shards for split, shards in splits.items() if shards},
+            sides={side: shards for side, shards in sides.items() if shards},
+            stages=reports,
+            licences={name.removeprefix(prefix): n for name, n in sorted(counters.items()) if name.startswith(prefix)},
+            models=[dict(each) for each in self.models],
+            versions=library_versions(),
+            cpu=cpu_model(),
+            run={
+                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "seconds": {
+                    name: round(sum(each.seconds for each in done), 2) for name, done in completions.items()
+                },
+            },
+        )
+        self.output.write("README.md", dataset_card(manifest, name=self.output.uri.rstrip("/").split("/")[-1]).encode())
+        self.output.write(MANIFEST, manifest.to_json().encode())
+        self.output.delete(WORK)
+        return manifest
+
+    def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
+        """Move the files of a role to their published names; one that was moved before an interruption stays."""
+        chosen = [file for file in files if file.role == role]
+        shards = []
+        for index, file in enumerate(chosen):
+            name = (
+                f"data/{role}-{index:05d}-of-{len(chosen):05d}.parquet"
+                if role in SPLITS
+                else f"{role}/part-{index:05d}.parquet"
+            )
+            if self.output.exists(file.path):
+                self.output.move(file.path, name)
+            elif not self.output.exists(name) or self.output.size(name) != file.bytes:
+                raise UserError(f"{self.output}: {file.path} is gone; it was deleted under the run; use --overwrite")
+            shards.append(Shard(name, file.rows, file.bytes, file.sha256))
+        return shards
+
+
+def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:
+    ledger = sum((each.ledger for each in completions if each.ledger), start=Ledger(stage.counts))
+    counters = sum((Counter(each.counters) for each in completions), Counter[str]())
+    return StageReport(
+        stage.name, stage.version, len(completions), ledger if stage.counts else None, dict(sorted(counters.items()))
+    )
+
+
+def _check(stage: Stage, report: StageReport, completions: Sequence[Completion]) -> None:
+    """RuntimeError unless the ledger adds up and agrees with the rows written."""
+    if report.ledger is None:
+        return
+    rows = sum(file.rows for each in completions for file in each.files if file.role in SPLITS)
+    rejects = sum(file.rows for each in completions for file in each.files if file.role == REJECTS_ROLE)
+    published = any(file.role in SPLITS for each in completions for file in each.files)
+    if (
+        report.ledger.lost
+        or (published and rows != report.ledger.written)
+        or rejects != report.ledger.rejected.total()
+    ):
+        raise RuntimeError(
+            f"{stage.name}: the ledger does not add up: {report.ledger}, {rows:,} rows and {rejects:,} rejects "
+            "in files; this is a fault of phrasemill, please report it"
+        )
+
+
+def _current(files: Iterable[File]) -> list[File]:
+    """The files in order, each that was superseded replaced by its successor."""
+    places: dict[str, int] = {}
+    found: list[File] = []
+    for file in files:
+        if file.supersedes:
+            places[file.path] = places[file.supersedes]
+            found[places[file.path]] = file
+        else:
+            places[file.path] = len(found)
+            found.append(file)
+    return found
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Names of the settings in which two fingerprints differ."""
+    names = []
+    for key in sorted({*before, *now}):
+        old, new = before.get(key), now.get(key)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            names += [f"{key}.{each}" for each in sorted({*old, *new}) if old.get(each) != new.get(each)]
+        else:
+            names.append(key)
+    return ", ".join(names)
+
+
+def _remove(output: Folder) -> None:
+    """Remove a dataset of ours, and nothing else that a user may have put into its folder."""
+    for name in ("data", *SIDES, WORK):
+        output.delete(name)
+    for name in (MANIFEST, "README.md", "report.html"):
+        if output.exists(name):
+            output.filesystem.delete_file(output.at(name))
+
+
+def _relative(path: str, output: Folder) -> str:
+    """The path of an input as seen from the dataset, where both are local, so that both may move together."""
+    if "://" in path or not output.is_local:
+        return path
+    return os.path.relpath(os.path.abspath(path), output.path)

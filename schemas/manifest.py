@@ -1,0 +1,224 @@
+"""The manifest of a dataset directory: what is in it, how it was made, and the proof that nothing was lost.
+
+`manifest.json` is written last: a directory without one is not a dataset. All but its `run` part is a function of
+the input, the options and the seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from schemas.errors import UserError
+from schemas.records import RECORDS, SCHEMA_VERSION, record_name
+from schemas.storage import Folder
+
+MANIFEST = "manifest.json"
+SPLITS = ("train", "validation")
+
+
+class Shard(NamedTuple):
+    """One Parquet file of a dataset; `path` is relative to the dataset."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass
+class Ledger:
+    """What became of everything that a stage read, in the stage's own unit: read = written + filtered + rejected."""
+
+    counts: str
+    read: int = 0
+    written: int = 0
+    filtered: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Ledger) -> Ledger:
+        return Ledger(
+            self.counts,
+            self.read + other.read,
+            self.written + other.written,
+            self.filtered + other.filtered,
+            self.rejected + other.rejected,
+        )
+
+    @property
+    def lost(self) -> int:
+        """What the ledger does not account for: 0 unless something is wrong."""
+        return self.read - self.written - self.filtered.total() - self.rejected.total()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Ledger:
+        return cls(data["counts"], data["read"], data["written"], Counter(data["filtered"]), Counter(data["rejected"]))
+
+
+class StageReport(NamedTuple):
+    """A finished stage in a manifest."""
+
+    name: str
+    version: int
+    units: int
+    ledger: Ledger | None
+    counters: dict[str, int]
+
+
+class Input(NamedTuple):
+    """What a dataset was made from: a raw file, or another dataset (`path` relative to this one where both are local).
+
+    `hash` is the sha256 of a raw file, the fingerprint of a dataset.
+    """
+
+    kind: str  # "file" or "dataset"
+    name: str
+    path: str
+    hash: str
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """See the module's docstring; `docs/datasets.md` describes each field for users."""
+
+    record: str
+    fingerprint: str
+    seed: int | None
+    options: dict[str, Any]
+    inputs: list[Input]
+    splits: dict[str, list[Shard]]
+    sides: dict[str, list[Shard]]
+    stages: list[StageReport]
+    licences: dict[str, int]
+    models: list[dict[str, Any]]
+    versions: dict[str, str]
+    cpu: str
+    run: dict[str, Any]
+
+    @property
+    def shards(self) -> list[Shard]:
+        return [shard for split in SPLITS for shard in self.splits.get(split, [])]
+
+    @property
+    def rows(self) -> int:
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return RECORDS[self.record]
+
+    def stage(self, name: str) -> StageReport:
+        return next(each for each in self.stages if each.name == name)
+
+    def counter(self, name: str) -> int:
+        """The sum of a counter over the stages."""
+        return sum(stage.counters.get(name, 0) for stage in self.stages)
+
+    def to_json(self) -> str:
+        columns = [
+            {"name": each.name, "type": str(each.type), "description": (each.metadata or {})[b"description"].decode()}
+            for each in self.schema
+        ]
+        data = {
+            "format": "phrasemill dataset",
+            "record": self.record,
+            "schema_version": SCHEMA_VERSION,
+            "columns": columns,
+            "fingerprint": self.fingerprint,
+            "seed": self.seed,
+            "options": self.options,
+            "inputs": [each._asdict() for each in self.inputs],
+            "rows": {split: sum(shard.rows for shard in shards) for split, shards in self.splits.items()},
+            "splits": {split: [shard._asdict() for shard in shards] for split, shards in self.splits.items()},
+            "sides": {side: [shard._asdict() for shard in shards] for side, shards in self.sides.items()},
+            "stages": [
+                {**each._asdict(), "ledger": asdict(each.ledger) if each.ledger else None} for each in self.stages
+            ],
+            "licences": self.licences,
+            "models": self.models,
+            "versions": self.versions,
+            "cpu": self.cpu,
+            "run": self.run,
+        }
+        return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        data = json.loads(text)
+
+        def shards(group: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[Shard]]:
+            return {name: [Shard(**each) for each in members] for name, members in group.items()}
+
+        stages = [
+            StageReport(
+                each["name"],
+                each["version"],
+                each["units"],
+                Ledger.from_json(each["ledger"]) if each["ledger"] else None,
+                each["counters"],
+            )
+            for each in data["stages"]
+        ]
+        return cls(
+            record=data["record"],
+            fingerprint=data["fingerprint"],
+            seed=data["seed"],
+            options=data["options"],
+            inputs=[Input(**each) for each in data["inputs"]],
+            splits=shards(data["splits"]),
+            sides=shards(data["sides"]),
+            stages=stages,
+            licences=data["licences"],
+            models=data["models"],
+            versions=data["versions"],
+            cpu=data["cpu"],
+            run=data["run"],
+        )
+
+
+def read_manifest(folder: Folder) -> Manifest:
+    """The manifest of a dataset; UserError where there is none or it cannot be read."""
+    if not folder.exists(MANIFEST):
+        if not folder.exists():
+            raise UserError(f"{folder}: no such dataset")
+        raise UserError(
+            f"{folder}: not a dataset: it has no {MANIFEST}, which is written last; finish the run with --resume"
+        )
+    try:
+        data = folder.read(MANIFEST).decode("utf-8")
+        manifest = Manifest.from_json(data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{folder}/{MANIFEST}: cannot be read ({type(error).__name__}: {error}); it was cut or changed: "
+            "write the dataset again with --overwrite"
+        ) from error
+    if manifest.record not in RECORDS:
+        raise UserError(f"{folder}/{MANIFEST}: records of unknown type {manifest.record!r}; update phrasemill")
+    return manifest
+
+
+def is_dataset(folder: Folder) -> bool:
+    return folder.exists(MANIFEST)
+
+
+def canonical_hash(value: Any) -> str:
+    """A hash of a JSON value that does not depend on the order of keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def total(ledgers: Iterable[Ledger], counts: str) -> Ledger:
+    return sum(ledgers, start=Ledger(counts))
+
+
+def check_record(arrow_schema: pa.Schema, manifest: Manifest, folder: Folder) -> None:
+    """UserError unless the dataset holds records of this type."""
+    if manifest.record != record_name(arrow_schema):
+        raise UserError(f"{folder}: holds {manifest.record} records; {record_name(arrow_schema)} records are needed")

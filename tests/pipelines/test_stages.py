@@ -1,0 +1,239 @@
+"""The stage runner and the exchange on a toy word count, through Beam and real worker processes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from toy import AddUp, CountWords, word_count
+
+from pipelines.progress import Progress
+from pipelines.runners import run
+from pipelines.stages import Build, close_stage, open_stage, run_unit
+from schemas.errors import UserError
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+
+TEXTS = (
+    "the cat sat on the mat",
+    "",
+    "the dog",
+    "the cat and the dog and the cat",
+    "the only unicorn",
+)
+COUNTS = Counter(" ".join(TEXTS).split())
+
+
+def run_build(build: Build, *, workers: int = 2, resume: bool = False, overwrite: bool = False) -> str:
+    shown = io.StringIO()
+    if build.begin(resume=resume, overwrite=overwrite, reuse=False):
+        run([build], runner="DirectRunner", workers=workers, beam_args=[], progress=Progress(shown))
+    return shown.getvalue()
+
+
+def run_inline(build: Build, *, order: int = 1, twice: bool = False) -> None:
+    """The same stages without Beam, units in any order, optionally every unit attempted twice."""
+    build.begin(resume=False, overwrite=False, reuse=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage)[::order]:
+            run_unit(build.work, stage, unit)
+            if twice:
+                run_unit(build.work, stage, unit)
+        close_stage(build.work, stage)
+    build.finish()
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*.parquet"))
+    }
+
+
+def counted(folder: Path) -> dict[str, int]:
+    rows = [row for path in sorted(folder.glob("data/*.parquet")) for row in pq.read_table(path).to_pylist()]
+    return {row["title"]: int(row["target_title"]) for row in rows}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("reference") / "words"
+    run_inline(word_count(folder, TEXTS))
+    assert counted(folder) == COUNTS
+    return hashes(folder)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bytes_for_any_number_of_workers(tmp_path, reference, workers):
+    shown = run_build(word_count(tmp_path / "words", TEXTS), workers=workers)
+    assert hashes(tmp_path / "words") == reference
+    assert "count: 5 units" in shown
+
+
+def test_the_same_bytes_for_any_order_of_units(tmp_path, reference):
+    run_inline(word_count(tmp_path / "words", TEXTS), order=-1)
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_a_unit_attempted_twice_counts_once(tmp_path, reference):
+    run_inline(word_count(tmp_path / "words", TEXTS), twice=True)
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_a_unit_failing_once_is_tried_again(tmp_path, reference):
+    run_build(word_count(tmp_path / "words", TEXTS, fail_once=str(tmp_path / "mark")))
+    assert (tmp_path / "mark").exists()
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path):
+    with pytest.raises(RuntimeError, match="count: unit . failed 3 times: ValueError: it always fails; --resume"):
+        run_build(word_count(tmp_path / "words", TEXTS, fail_always=True))
+    assert not (tmp_path / "words" / "manifest.json").exists()
+    assert not list((tmp_path / "words").glob("_work/count/files/*"))
+    with pytest.raises(UserError, match="not a dataset: it has no manifest.json"):
+        read_manifest(Folder(str(tmp_path / "words")))
+
+
+def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path, reference):
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False, overwrite=False, reuse=False)
+    first, _ = build.stages
+    open_stage(build.work, first)
+    for unit in (0, 3):
+        run_unit(build.work, first, unit)
+    before = sorted(path.name for path in (tmp_path / "words/_work/count/done").iterdir())
+    with pytest.raises(UserError, match="unfinished run; --resume goes on with it"):
+        build.begin(resume=False, overwrite=False, reuse=False)
+    shown = run_build(build, resume=True)
+    assert "count: 5 units (2 done before)" in shown
+    assert len(before) == 2
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_an_empty_input_gives_an_empty_dataset(tmp_path):
+    run_inline(word_count(tmp_path / "words", ()))
+    assert counted(tmp_path / "words") == {}
+
+
+@pytest.mark.parametrize("ranges", [1, 2, 7, 64])
+def test_any_number_of_ranges_counts_the_same(tmp_path, ranges):
+    run_inline(word_count(tmp_path / "words", TEXTS, ranges=ranges))
+    assert counted(tmp_path / "words") == COUNTS
+
+
+def test_the_manifest_says_what_was_made(tmp_path):
+    run_inline(word_count(tmp_path / "words", TEXTS))
+    manifest = read_manifest(Folder(str(tmp_path / "words")))
+    assert manifest.rows == len(COUNTS)
+    assert manifest.stage("count").ledger.read == sum(COUNTS.values())
+    assert manifest.counter("tokens") == sum(COUNTS.values())
+    for shard in manifest.shards:
+        data = (tmp_path / "words" / shard.path).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (shard.bytes, shard.sha256)
+    assert sorted(path.name for path in (tmp_path / "words").iterdir()) == ["README.md", "data", "manifest.json"]
+
+
+def test_the_output_folder_is_not_overwritten_by_chance(tmp_path):
+    output = tmp_path / "words"
+    run_inline(word_count(output, TEXTS))
+    with pytest.raises(UserError, match="holds this very dataset, finished; choose another --output, or replace it"):
+        word_count(output, TEXTS).begin(resume=False, overwrite=False, reuse=False)
+    assert not word_count(output, TEXTS).begin(resume=True, overwrite=False, reuse=False)
+    assert not word_count(output, TEXTS).begin(resume=False, overwrite=False, reuse=True)
+    with pytest.raises(UserError, match="made from other inputs or with other options"):
+        word_count(output, TEXTS, ranges=4).begin(resume=True, overwrite=False, reuse=True)
+    (output / "mine.txt").write_text("my notes")
+    assert word_count(output, TEXTS, ranges=4).begin(resume=False, overwrite=True, reuse=False)
+    assert (output / "mine.txt").read_text() == "my notes"
+
+
+def test_a_foreign_folder_is_never_touched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="is not empty and holds no phrasemill dataset"):
+        word_count(tmp_path, TEXTS).begin(resume=False, overwrite=True, reuse=False)
+
+
+def test_resume_refuses_other_settings_and_names_them(tmp_path):
+    word_count(tmp_path / "words", TEXTS).begin(resume=False, overwrite=False, reuse=False)
+    with pytest.raises(UserError, match=r"other settings \(add.ranges, count.ranges\)"):
+        word_count(tmp_path / "words", TEXTS, ranges=4).begin(resume=True, overwrite=False, reuse=False)
+
+
+def test_the_fingerprint_leaves_out_where_things_lie():
+    base = word_count(Path("a"), TEXTS)
+    assert word_count(Path("b"), TEXTS, fail_once="elsewhere").fingerprint == base.fingerprint
+    assert word_count(Path("a"), TEXTS[:2]).fingerprint != base.fingerprint
+
+
+def test_a_ledger_that_does_not_add_up_stops_the_unit(tmp_path):
+    class Forgetful(CountWords):
+        def process(self, unit, write):
+            super().process(unit, write)
+            write.ledger.read += 1
+
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False, overwrite=False, reuse=False)
+    stage = Forgetful(texts=TEXTS)
+    open_stage(build.work, stage)
+    with pytest.raises(RuntimeError, match="lost 1 words"):
+        run_unit(build.work, stage, 0)
+
+
+def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
+    class Overstated(AddUp):
+        def process(self, unit, write):
+            super().process(unit, write)
+            write.ledger.read += 1
+            write.ledger.written += 1
+
+    build = word_count(tmp_path / "words", TEXTS)
+    build = Build(build.output, build.schema, (build.stages[0], Overstated()), build.inputs, {})
+    with pytest.raises(RuntimeError, match="add: the ledger does not add up"):
+        run_inline(build)
+
+
+def test_an_unpublished_file_that_vanished_is_named(tmp_path):
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False, overwrite=False, reuse=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage):
+            run_unit(build.work, stage, unit)
+        close_stage(build.work, stage)
+    done = json.loads((tmp_path / "words/_work/add/completions.json").read_text())
+    Path(tmp_path / "words" / done[1]["files"][0][1]).unlink()
+    with pytest.raises(UserError, match="is gone; it was deleted under the run"):
+        build.finish()
+
+
+def test_an_interrupted_publication_is_finished_by_the_next(tmp_path, reference, monkeypatch):
+    build = word_count(tmp_path / "words", TEXTS)
+    moves = []
+
+    def move(self, name, to):
+        moves.append(name)
+        if len(moves) == 9:
+            raise KeyboardInterrupt
+        original(self, name, to)
+
+    original = Folder.move
+    monkeypatch.setattr(Folder, "move", lambda self, name, to: move(self, name, to) if "/files/" in name and not name.endswith(".part") else original(self, name, to))
+    moves.extend(["counted from the second published shard on"] * 7)
+    with pytest.raises(KeyboardInterrupt):
+        run_inline(build)
+    monkeypatch.undo()
+    run_build(build, resume=True)
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_read_tables_carry_their_schema(tmp_path):
+    run_inline(word_count(tmp_path / "words", TEXTS))
+    schema = pq.read_schema(next((tmp_path / "words/data").iterdir()))
+    assert schema.metadata[b"phrasemill.record"] == b"Redirect"
+    assert schema.field("title").type == pa.string()

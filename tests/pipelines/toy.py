@@ -1,0 +1,112 @@
+"""A toy pipeline on the real runner: count words by an exchange. Its stages can be told to fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from pipelines.exchange import group_starts, key_columns, read_sorted, write_ranges
+from pipelines.stages import Build, Stage, UnitWriter, Work, location
+from schemas import records
+from schemas.manifest import Input
+from schemas.storage import Folder
+
+
+COUNTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("word", pa.string()), ("count", pa.int64())])
+
+
+class Text(NamedTuple):
+    words: str
+
+
+class Range(NamedTuple):
+    index: int
+
+
+@dataclass(frozen=True)
+class CountWords(Stage):
+    """Unit: a line of words. Writes (key, word, count) by range of key."""
+
+    name: ClassVar[str] = "count"
+    counts: ClassVar[str] = "words"
+    Unit: ClassVar[type] = Text
+
+    texts: tuple[str, ...]
+    ranges: int = 3
+    fail_once: str = location(default="")
+    fail_always: bool = location(default=False)
+
+    def plan(self, work: Work) -> list[Text]:
+        return [Text(text) for text in self.texts]
+
+    def process(self, unit: Text, write: UnitWriter) -> None:
+        words = unit.words.split()
+        counts: dict[str, int] = {}
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+        digests = [xxhash.xxh3_128_intdigest(word.encode()) for word in counts]
+        table = pa.table(
+            {
+                "key_hi": [each >> 64 for each in digests],
+                "key_lo": [each & (2**64 - 1) for each in digests],
+                "word": list(counts),
+                "count": list(counts.values()),
+            },
+            schema=COUNTS,
+        )
+        write_ranges(write, "counts", table, ranges=self.ranges)
+        write.ledger.read += len(words)
+        write.ledger.written += len(words)
+        write.counters["tokens"] += len(words)
+        if self.fail_always:
+            raise ValueError("it always fails")
+        if self.fail_once and not (mark := Path(self.fail_once)).exists():
+            mark.touch()
+            raise ValueError("it fails once")
+
+
+@dataclass(frozen=True)
+class AddUp(Stage):
+    """Unit: a range of keys. Writes the words of the range with their totals, as Redirect records (word -> total)."""
+
+    name: ClassVar[str] = "add"
+    counts: ClassVar[str] = "distinct words"
+    Unit: ClassVar[type] = Range
+
+    ranges: int = 3
+
+    def plan(self, work: Work) -> list[Range]:
+        return [Range(index) for index in range(self.ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        table = read_sorted(write.work.folder, write.work.files("count", "counts"), unit.index, COUNTS)
+        starts = group_starts(*key_columns(table))
+        words = table.column("word").take(pa.array(starts)).to_pylist()
+        counts = table.column("count").to_numpy()
+        totals = np.add.reduceat(counts, starts).tolist() if len(starts) else []
+        rows = [
+            {"source": "toy", "title": word, "target_title": str(total)}
+            for word, total in zip(words, totals, strict=True)
+        ]
+        write.table("train", pa.Table.from_pylist(rows, schema=records.REDIRECTS))
+        write.ledger.read += len(rows)
+        write.ledger.written += len(rows)
+
+
+def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **options: object) -> Build:
+    stages = (CountWords(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
+    return Build(
+        output=Folder(str(output)),
+        schema=records.REDIRECTS,
+        stages=stages,
+        inputs=(Input("file", "toy", "toy", "0" * 64),),
+        options={"ranges": ranges},
+        seed=0,
+    )
+
+
