@@ -8,7 +8,8 @@ The rule, fixed so that anyone can cut it again from the same files:
   MIN_NEIGHBOURS other articles of the fragment, redirects followed. Pages are copied byte for byte in the dump's
   order, between the dump's own header and footer, and packed as the real multistream dumps are: a bz2 stream for the
   header, one for every PAGES_PER_STREAM pages, one for the footer.
-- Books: the first CHAPTERS chapters of each of BOOKS, a text file a chapter, in a .tar.gz (as Books3 was shipped).
+- Books: the first CHAPTERS chapters of each of BOOKS, CHAPTERS_PER_FILE to a text file, in a .tar.gz (as Books3 was
+  shipped). Files of 3,000 to 18,000 words, each with enough of its edition's typography to be known by it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from urllib.parse import quote
 MIN_NEIGHBOURS = 2
 PAGES_PER_STREAM = 20
 CHAPTERS = 12
+CHAPTERS_PER_FILE = 3
 BOOKS = {
     "bram-stoker_dracula": "Bram Stoker, *Dracula* (1897)",
     "h-g-wells_the-war-of-the-worlds": "H. G. Wells, *The War of the Worlds* (1898)",
@@ -89,9 +91,9 @@ def multistream(header: bytes, pages: list[Page], footer: bytes) -> bytes:
     return b"".join(bz2.compress(stream) for stream in streams)
 
 
-def chapters(book: str) -> list[str]:
-    """The first chapters of a book, each from its heading to the next one's."""
-    starts = [match.start() for match in CHAPTER_HEADING.finditer(book)][: CHAPTERS + 1]
+def parts(book: str) -> list[str]:
+    """The first chapters of a book, a few to a part; a chapter goes from its heading to the next one's."""
+    starts = [match.start() for match in CHAPTER_HEADING.finditer(book)][: CHAPTERS + 1 : CHAPTERS_PER_FILE]
     return [book[start:end].strip() + "\n" for start, end in pairwise(starts)]
 
 
@@ -138,8 +140,8 @@ revision in the sample; the page's history there names its authors. The redirect
 ## books-sample.tar.gz: the first {CHAPTERS} chapters of {len(BOOKS)} novels
 
 In the public domain; from the editions of Standard Ebooks, whose work is dedicated to the public domain (CC0 1.0,
-https://creativecommons.org/publicdomain/zero/1.0/). A chapter a file, a paragraph a line, characters as they came
-(curly quotes, no-break spaces, word joiners).
+https://creativecommons.org/publicdomain/zero/1.0/). {CHAPTERS_PER_FILE} chapters a file, a paragraph a line,
+characters as they came (curly quotes, no-break spaces, word joiners).
 
 {books}
 """
@@ -154,7 +156,7 @@ def make_sample(corpora: Path, out: Path) -> None:
     texts = {
         f"{name}_{number:02}.txt": text
         for name in BOOKS
-        for number, text in enumerate(chapters((corpora / "books" / f"{name}.txt").read_text()), start=1)
+        for number, text in enumerate(parts((corpora / "books" / f"{name}.txt").read_text()), start=1)
     }
     (out / "enwiki-sample.xml.bz2").write_bytes(multistream(header, pages, footer))
     (out / "books-sample.tar.gz").write_bytes(tar_gz(texts))
