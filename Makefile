@@ -20,7 +20,7 @@ test: $(VENV)/test.stamp  ## the tests, less the heavy ones
 test-all: test heavy  ## all tests
 
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, a container image or a browser
-	$(BIN)/python -m pytest -m heavy
+	$(BIN)/python -m pytest -m heavy || [ $$? -eq 5 ]  # 5: there are none
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .
