@@ -49,7 +49,8 @@ def read(path: str, **kwargs: int) -> bytes:
 
 def read_on(path: str) -> tuple[bytes, list[Damaged]]:
     """What can be read, going on behind every damage that can be passed."""
-    got, faults, at = b"", [], 0
+    got, at = b"", 0
+    faults: list[Damaged] = []
     while True:
         try:
             for _, data in chunks(LOCAL, path, start=at):

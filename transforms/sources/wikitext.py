@@ -1,0 +1,675 @@
+"""Wikitext to plain text with the hyperlinks placed in it, in one linear scan and a few passes of regular expressions.
+
+1. `_outline` scans from bracket to bracket with an explicit stack: templates, tables, references, comments and
+   the like go; what stands for words stays (`transforms/sources/templates.py`).
+2. Entities, HTML tags, links and quotes are replaced by passes over what is left.
+3. The gaps where something was dropped are closed, and lines become paragraphs, headings and list items.
+4. The offsets of the links are read off the finished text.
+
+Between the steps the text carries its own marks: control characters, which XML cannot hold, so that no input can
+forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE: whatever a later step does to the characters around
+and in the anchor, the offsets are exact. MediaWiki's rules are followed where they say what a reader sees (mediawiki.org,
+"Help:Links", "Help:Formatting", "Preprocessor ABNF").
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from html.entities import html5
+from typing import NamedTuple
+
+from transforms.sources.items import Link
+from transforms.sources.templates import expand, expansion_of
+
+GAP = "\x01"  # something was dropped here
+OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
+BREAK = "\x05"  # a line break inside a paragraph
+
+# Characters that are no markup (from <nowiki> or an entity) stand as others until the end. None of these is white
+# space to str.split.
+_LITERAL = "[]{}|<>'=*#:;_-!&~"
+_STAND_IN = "\x00\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b"
+_PROTECT = str.maketrans(_LITERAL, _STAND_IN)
+_UNPROTECT = dict(zip(_STAND_IN, _LITERAL, strict=True))
+_PROTECTED = re.compile(f"[{_STAND_IN}]")
+
+
+def _unprotected(text: str) -> str:
+    return _PROTECTED.sub(lambda match: _UNPROTECT[match[0]], text)
+
+
+_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+class TooComplex(Exception):
+    """A page beyond a limit on measured markup; `reason` is "too_many_nodes" or "too_deep"."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+class Site:
+    """What a wiki's own settings say about its markup.
+
+    `namespaces` maps each name (any case; aliases too) to its key: 0 articles, 6 files, 14 categories.
+    """
+
+    def __init__(self, *, language: str = "en", namespaces: dict[str, int], capitalise: bool = True) -> None:
+        self.language = language
+        self.capitalise = capitalise
+        self.namespaces = {
+            **dict.fromkeys(("file", "image"), 6),
+            **dict.fromkeys(FILE_ALIASES.get(language, ()), 6),
+            "category": 14,
+            **{name.lower(): key for name, key in namespaces.items()},
+        }
+
+    def namespace(self, title: str) -> int:
+        """The key of the namespace that a title names, 0 if it names none."""
+        prefix, colon, _ = title.partition(":")
+        return self.namespaces.get(prefix.strip().replace("_", " ").lower(), 0) if colon else 0
+
+    def title(self, written: str) -> str:
+        """A title as the wiki files it: spaces, no fragment, the first letter as the wiki's rule has it."""
+        title = " ".join(written.partition("#")[0].replace("_", " ").split())
+        return title[:1].upper() + title[1:] if self.capitalise else title
+
+    @cached_property
+    def link(self) -> re.Pattern[str]:
+        """A link without another in it, and the letters behind it that belong to its anchor."""
+        trail = "a-z" + LINK_TRAILS.get(self.language, "")
+        # Each bracket can be read in one way only, so that the pattern cannot backtrack.
+        label = r"[^\[\]]*(?:(?:\[(?!\[)[^\[\]]*\]|\](?!\]))[^\[\]]*)*"
+        return re.compile(rf"\[\[([^\[\]|\n<>{{}}]*)(?:\|({label}))?\]\]([{trail}]*)")
+
+
+FILE_ALIASES = {
+    "de": ("bild",), "es": ("imagen",), "it": ("immagine",), "nl": ("afbeelding",), "pt": ("imagem",),
+    "pl": ("grafika",), "ru": ("изображение",), "uk": ("зображення",), "ja": ("画像",), "zh": ("图像", "圖像", "文件", "檔案"),
+    "sv": ("bild",), "no": ("bilde",), "da": ("billede",), "fi": ("kuva",), "cs": ("soubor",), "ar": ("صورة",), "he": ("תמונה",),
+}  # fmt: skip
+"""Older names of the file namespace, which pages still use and siteinfo does not list."""
+
+LINK_TRAILS = {
+    "ar": "ء-ي", "ca": "àèéíòóúç·ïü", "cs": "áčďéěíňóřšťúůýž", "da": "æøå", "de": "äöüß", "el": "α-ωάέόίύώήϊϋΐΰς", "es": "áéíóúñ",
+    "fi": "äö", "fr": "àâçéèêîôûäëïöüùÇÉÂÊÎÔÛÄËÏÖÜÀÈÙ", "he": "א-ת", "hu": "áéíóúöüőű", "it": "àéèíîìóòúù", "nl": "äöüïëéèà",
+    "no": "æøå", "pl": "ęóąśłżźćńĘÓĄŚŁŻŹĆŃ", "pt": "áâãàéêẽçíòóôõq̃úüűũ", "ro": "ăâîşţșț", "ru": "а-яё", "sk": "áäčďéíľĺňóôŕšťúýž",
+    "sv": "åäöéÅÄÖÉ", "tr": "çğıöşüÇĞİÖŞÜ", "uk": "абвгґдеєжзиіїйклмнопрстуфхцчшщьєюя'",
+}  # fmt: skip
+"""Letters beside a-z that a link takes in from behind its brackets, by language."""
+
+
+def plain_text(
+    wikitext: str, *, site: Site, max_nodes: int = 200_000, max_depth: int = 100
+) -> tuple[str, tuple[Link, ...]]:
+    """The text of a page as a reader sees it, and its links, their offsets in that text.
+
+    A line is a paragraph, a heading or a list item; an empty line stands between paragraphs. Raises TooComplex.
+    """
+    nodes = wikitext.count("{{") + wikitext.count("[[") + wikitext.count("<") + wikitext.count("{|")
+    if nodes > max_nodes:
+        raise TooComplex("too_many_nodes", f"{nodes:,} nodes of markup, limit {max_nodes:,}")
+    text = _FORGED.sub("", wikitext).replace("\r\n", "\n")
+    text = _outline(text, max_depth)
+    text = _characters(text)
+    text = _tags(text)
+    targets: list[str] = []
+    text = _links(text, site, targets)
+    text = _quotes(text)
+    text = _close_gaps(text)
+    return _place_links(_lines(text), targets)
+
+
+# 1. Templates, tables, references, comments
+
+
+# Tags whose content is no wikitext (or no prose) and ends at the first closing tag.
+_OPAQUE = (
+    "ref|references|nowiki|pre|poem|gallery|math|chem|ce|score|timeline|syntaxhighlight|source|hiero|graph|imagemap"
+    "|mapframe|maplink|templatedata|templatestyles|inputbox|indicator|includeonly|categorytree|phonos|section"
+)
+_OUTLINE = re.compile(
+    r"\{\{+|\}\}+"
+    r"|\n[ \t:*#]*\{\||\n[ \t:]*\|\}(?=\}\}(?!\})|(?!\}))"
+    rf"|<!--|<({_OPAQUE})(?![a-z])([^<>]*)>|</?table(?![a-z])[^<>]*>",
+    re.IGNORECASE,
+)
+_CLOSING_TAGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
+_TEMPLATE_NAME = re.compile(r"[^|{}<>\[\]]*")
+_REST_OF_LINE = re.compile(r"[ \t]*\n")
+_SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
+
+
+class _Frame:
+    """An open bracket: `kind` is "{" (with the number of braces), "|" for a table, "<" for an HTML table."""
+
+    __slots__ = ("braces", "kind", "pieces")
+
+    def __init__(self, kind: str, braces: int = 0) -> None:
+        self.kind = kind
+        self.braces = braces
+        self.pieces: list[str] = []
+
+
+def _outline(text: str, max_depth: int) -> str:
+    text = "\n" + text
+    root: list[str] = []
+    pieces = root
+    stack: list[_Frame] = []
+    open_templates = 0
+    never_closed: set[str] = set()
+    position = 0
+    search = _OUTLINE.search
+    while match := search(text, position):
+        start = match.start()
+        if start > position:
+            pieces.append(text[position:start])
+        token = match[0]
+        position = match.end()
+        first = token[0]
+        if first == "{":
+            stack.append(_Frame("{", len(token)))
+            open_templates += 1
+        elif first == "}":
+            closing = len(token)
+            while closing >= 2 and open_templates:
+                while stack[-1].kind != "{":
+                    _abandon(stack)
+                frame = stack[-1]
+                used = 3 if min(closing, frame.braces) >= 3 else 2
+                result = _parameter(frame.pieces) if used == 3 else _template(frame.pieces)
+                closing -= used
+                frame.braces -= used
+                if frame.braces >= 2:
+                    frame.pieces = [result]
+                else:
+                    stack.pop()
+                    open_templates -= 1
+                    outside = stack[-1].pieces if stack else root
+                    outside.append("{" + result if frame.braces else result)
+            if closing == 1:
+                (stack[-1].pieces if stack else root).append("}")
+        elif first == "\n":
+            if token.endswith("{|"):
+                stack.append(_Frame("|"))
+            elif stack and stack[-1].kind == "|":
+                stack.pop()
+                (stack[-1].pieces if stack else root).append("\n" + GAP)
+        elif token.startswith("<!--"):
+            end = text.find("-->", position)
+            position = len(text) if end < 0 else end + 3
+            if _at_line_start(text, start) and (rest := _REST_OF_LINE.match(text, position)):
+                position = rest.end()  # a line that holds nothing else goes whole
+        elif token[1:6].lower() == "table":
+            stack.append(_Frame("<"))
+        elif token[1] == "/":
+            if stack and stack[-1].kind == "<":
+                stack.pop()
+                (stack[-1].pieces if stack else root).append("\n" + GAP)
+        else:
+            name = match[1].lower()
+            content = ""
+            if not token.endswith("/>"):
+                end_tag = None if name in never_closed else _CLOSING_TAGS[name].search(text, position)
+                if end_tag is None:
+                    never_closed.add(name)
+                    pieces.append(GAP)
+                    continue
+                content = text[position : end_tag.start()]
+                position = end_tag.end()
+            pieces.append(_opaque(name, content, match[2], max_depth))
+        if len(stack) > max_depth:
+            raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
+        pieces = stack[-1].pieces if stack else root
+    pieces.append(text[position:])
+    for frame in stack:  # never closed
+        root.extend(_without_opener(frame))
+    return "".join(root)
+
+
+def _at_line_start(text: str, position: int) -> bool:
+    while text[position - 1] in " \t":
+        position -= 1
+    return text[position - 1] == "\n"
+
+
+def _abandon(stack: list[_Frame]) -> None:
+    """The top frame was not closed: what it holds belongs to the frame below."""
+    frame = stack.pop()
+    stack[-1].pieces.extend(_without_opener(frame))
+
+
+def _without_opener(frame: _Frame) -> list[str]:
+    """What is left of a bracket that nothing closes: all but its first line, which names or styles the thing."""
+    for index, piece in enumerate(frame.pieces):
+        _, newline, rest = piece.partition("\n")
+        if newline:
+            return ["\n", rest, *frame.pieces[index + 1 :]]
+    return []
+
+
+def _template(pieces: list[str]) -> str:
+    name = _TEMPLATE_NAME.match(pieces[0]) if pieces else None
+    expansion = expansion_of(name[0]) if name else None
+    return GAP if expansion is None else expand(expansion, "".join(pieces)) or GAP
+
+
+def _parameter(pieces: list[str]) -> str:
+    """{{{name|default}}} outside a template shows its default."""
+    return "".join(pieces).partition("|")[2] or GAP
+
+
+def _opaque(name: str, content: str, attributes: str, max_depth: int) -> str:
+    if name == "nowiki":
+        return content.translate(_PROTECT) or GAP
+    if name == "pre" or (name in {"syntaxhighlight", "source"} and "inline" in attributes):
+        return _verse(content.translate(_PROTECT)) if name == "pre" else content.translate(_PROTECT)
+    if name == "poem":
+        return _verse(_outline(content, max_depth))
+    if name in {"math", "chem", "ce"} and _SPOKEN_MATH.fullmatch(content):
+        return content.strip()
+    return GAP
+
+
+def _verse(content: str) -> str:
+    return "\n\n" + BREAK.join(content.strip("\n").split("\n")) + "\n\n"
+
+
+# 2. Characters, tags, links, quotes
+
+_ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
+_SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_INVISIBLE = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+
+
+def _entity(match: re.Match[str]) -> str:
+    decimal, hexadecimal, name = match.groups()
+    if name:
+        character = html5.get(name + ";", match[0])
+    else:
+        code = int(decimal) if decimal else int(hexadecimal, 16)
+        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            return match[0]
+        character = chr(code)
+    if character < " ":
+        return " "
+    return character.translate(_PROTECT)
+
+
+def _characters(text: str) -> str:
+    if "&" in text:
+        text = _ENTITY.sub(_entity, text)
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
+    return _SPACES.sub(" ", text)
+
+
+_SPACED = "p|div|blockquote|center|ul|ol|dl|h[1-6]|hr|section|article|header|footer|figure|details|caption|tr|table"
+_ITEM = "li|dt|dd"
+_INLINE = (
+    "small|big|sub|sup|b|i|u|s|em|strong|span|font|code|tt|kbd|samp|var|cite|q|dfn|abbr|acronym|del|ins|strike|mark|bdi"
+    "|bdo|ruby|rb|rp|rt|rtc|wbr|noinclude|onlyinclude|includeonly|nowiki|ref|references|poem|pre|gallery|math|td|th"
+    "|tbody|thead|time|data|a|img|translate|tvar|languages|syntaxhighlight|source|section|noindex|charinsert|onlyinclude|summary"
+)
+_TAG = re.compile(rf"<\s*/?\s*(?:(br)|({_SPACED})|({_ITEM})|{_INLINE})(?![a-z0-9])[^<>]*>", re.IGNORECASE)
+_POWER = re.compile(r"<sup>\s*([-+−–]?\d+)\s*</sup>", re.IGNORECASE)
+
+
+def _tag(match: re.Match[str]) -> str:
+    kind = match.lastindex
+    if kind is None:
+        return ""
+    if kind == 1:
+        return BREAK
+    if kind == 2:
+        return "\n\n"
+    return "" if "/" in match[0][:3] else "\n* "
+
+
+def _tags(text: str) -> str:
+    if "<" not in text:
+        return text
+    return _TAG.sub(_tag, _POWER.sub(_power, text))
+
+
+def _power(match: re.Match[str]) -> str:
+    """10<sup>6</sup> is 10^6; but m<sup>2</sup> is m2."""
+    before = match.string[match.start() - 1] if match.start() else ""
+    return f"^{match[1]}" if before.isdecimal() else match[1]
+
+
+_SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
+_EXTERNAL = re.compile(rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}]*[ ]*([^\[\]\n]*)\]", re.IGNORECASE)
+_IS_URL = re.compile(_SCHEME, re.IGNORECASE)
+_ONLY_URL = re.compile(rf"(?:{_SCHEME})\S+", re.IGNORECASE)
+_LANGUAGE_PREFIX = re.compile(
+    r"[a-z]{2,3}|simple|zh-(?:min-nan|classical|yue)|be-(?:x-old|tarask)|roa-(?:rup|tara)|map-bms|cbk-zam|nds-nl"
+    r"|fiu-vro|bat-smg|sr-ec|sr-el"
+)
+_SISTERS = frozenset(
+    "w wikipedia wikt wiktionary n wikinews b wikibooks q wikiquote s wikisource v wikiversity voy wikivoyage c commons"
+    " d wikidata species wikispecies m meta metawikipedia mw mediawikiwiki foundation wmf incubator doi rfc hdl arxiv oeis"
+    " imdbname imdbtitle google phab toollabs toolforge bugzilla gerrit outreach tools".split()
+)
+_PIPE_TRICK = re.compile(r"(?:[^:]*:)?\s*(.*?)\s*(?:\([^()]*\))?\s*", re.DOTALL)
+_BRACKETS = re.compile(r"\[\[|\]\]")
+
+
+def _links(text: str, site: Site, targets: list[str]) -> str:
+    if "[" not in text:
+        return text
+
+    def shown(match: re.Match[str]) -> str:
+        target, label, trail = match.groups()
+        return _link(target, label, trail, site, targets)
+
+    if "[[" in text:
+        text = site.link.sub(shown, text)
+        if "[[" in text:
+            text = _nested_links(text, site, targets)
+        text = text.replace("]]", "") if "]]" in text else text
+    return _EXTERNAL.sub(_external, text)
+
+
+def _external(match: re.Match[str]) -> str:
+    return match[1].strip() or GAP
+
+
+def _nested_links(text: str, site: Site, targets: list[str]) -> str:
+    """Links that hold others: pictures, whose captions do. Others show their text, and the inner links are the links."""
+    root: list[str] = []
+    stack: list[list[str]] = []
+    position = 0
+    while match := _BRACKETS.search(text, position):
+        (stack[-1] if stack else root).append(text[position : match.start()])
+        position = match.end()
+        if match[0] == "[[":
+            stack.append([])
+        elif stack:
+            content = "".join(stack.pop())
+            target, pipe, label = content.partition("|")
+            shown = _link(target, label if pipe else None, "", site, targets)
+            (stack[-1] if stack else root).append(shown)
+    (stack[-1] if stack else root).append(text[position:])
+    for pieces in stack:  # never closed
+        if pieces and site.namespace(pieces[0].lstrip(" :")) in (6, 14):
+            pieces[0] = pieces[0].partition("\n")[1] + pieces[0].partition("\n")[2]
+        root.extend(pieces)
+    return "".join(root)
+
+
+def _link(target: str, label: str | None, trail: str, site: Site, targets: list[str]) -> str:
+    """What a link shows: its anchor between the marks of a link, or only text, or nothing."""
+    written = target.strip()
+    listed = written.startswith(":")  # [[:Category:X]] is a link to the category, not membership
+    written = written.lstrip(": ")
+    prefix, colon, _ = written.partition(":")
+    if colon and not listed and site.namespace(written) in (6, 14):
+        return GAP
+    is_link = True
+    if colon:
+        prefix = prefix.strip().lower()
+        if prefix not in site.namespaces:
+            if _LANGUAGE_PREFIX.fullmatch(prefix) and prefix not in _SISTERS and not listed:
+                return GAP
+            is_link = not (prefix in _SISTERS or _LANGUAGE_PREFIX.fullmatch(prefix) or _IS_URL.match(written))
+            if label is None and _IS_URL.match(written):
+                label = written.partition(" ")[2]
+    if label is None:
+        label = written.replace("_", " ")
+    elif not label.strip():
+        # The pipe trick, which the wiki itself resolves when a page is saved.
+        label = _PIPE_TRICK.fullmatch(written).group(1)  # type: ignore[union-attr]
+    if "''" in label:
+        label = _quotes(label)
+    title = site.title(written)
+    if not title or OPEN in label or OPEN in title:
+        return label + trail
+    before = " " if label[:1].isspace() else ""
+    after = " " if label[-1:].isspace() and not trail else ""
+    anchor = " ".join((label + trail).replace(GAP, "").replace(BREAK, " ").split())
+    if not anchor or not is_link:
+        return before + anchor + after or GAP
+    targets.append(title)
+    return f"{before}{OPEN}{len(targets) - 1}{MIDDLE}{anchor}{CLOSE}{after}"
+
+
+_RUN = re.compile(r"'{2,}")
+
+
+def _quotes(text: str) -> str:
+    """Bold and italic quotes go; an apostrophe among them stays: l'''amour'' shows "l'amour"."""
+    if "''" not in text:
+        return text
+    if "'''" in text:
+        text = "\n".join(_balance_quotes(line) if "'''" in line else line for line in text.split("\n"))
+    return _RUN.sub(_apostrophes, text)
+
+
+def _apostrophes(match: re.Match[str]) -> str:
+    length = len(match[0])
+    return "'" if length == 4 else "'" * (length - 5) if length > 5 else ""
+
+
+def _balance_quotes(line: str) -> str:
+    """Where a line's bolds and italics are both odd in number, MediaWiki takes one ''' for an apostrophe and ''.
+
+    It takes the first one behind a single letter, else behind a word, else behind a space.
+    """
+    runs = [(run.start(), len(run[0])) for run in _RUN.finditer(line)]
+    italics = sum(length == 2 or length >= 5 for _, length in runs)
+    bolds = [start for start, length in runs if length in (3, 4)]
+    if not (italics % 2 and (len(bolds) + sum(length >= 5 for _, length in runs)) % 2 and bolds):
+        return line
+    at = min(bolds, key=lambda start: _rank(line[max(0, start - 2) : start]))
+    return f"{line[:at]}{_PROTECT_APOSTROPHE}{line[at + 1 :]}"
+
+
+_PROTECT_APOSTROPHE = "'".translate(_PROTECT)
+
+
+def _rank(before: str) -> int:
+    if not before or before[-1] == " ":
+        return 2
+    return 0 if len(before) == 1 or before[0] == " " else 1
+
+
+# 3. Gaps and lines
+
+
+def _close_gaps(text: str) -> str:
+    """Close up where something was dropped: no empty brackets, no doubled commas, no space before a full stop."""
+    if GAP not in text:
+        return text
+    parts = text.split(GAP)
+    out = [parts[0]]
+    for right in parts[1:]:
+        right = _close_gap(out, right)
+        if right:
+            out.append(right)
+    return "".join(out)
+
+
+_CLOSING = ".,;:!?)]}»”\n"
+
+
+def _close_gap(out: list[str], right: str) -> str:
+    """Join `right` behind `out` (whose end may be cut); returns what is left of `right`."""
+    spaced = right[:1] == " "
+    right = right.lstrip(" ")
+    while True:
+        if right[:1] and right[0] in _CLOSING:
+            spaced = _strip_end(out, " ") or spaced
+        last = _last(out)
+        if right[:1] == ")":
+            _strip_end(out, " ,;:")
+            if _last(out) != "(":
+                return right
+            out[-1] = out[-1][:-1]
+            right = right[1:]
+            spaced = right[:1] == " " or _last(out) not in {"", " ", "\n"}
+            right = right.lstrip(" ")
+            if right[:1] and right[0] not in _CLOSING + " " and _last(out) not in {"", " ", "\n"}:
+                return " " + right
+            continue
+        if last in {"(", "["} and right[:1] and right[0] in ",;: ":
+            right = right.lstrip(",;: ")
+            continue
+        if last and last in ",;:" and right[:1] and right[0] in ",;:.":
+            if last == right[0] or right[0] == "." or last == ",":
+                _strip_end(out, " ,;:")
+            else:
+                right = right[1:].lstrip(" ")
+                spaced = True
+                continue
+        break
+    if not right:
+        # The next gap may follow at once: the space stays with the left.
+        if spaced and _last(out) not in {"", " ", "\n", "(", "["}:
+            out.append(" ")
+        return ""
+    if right[0] in _CLOSING:
+        return right
+    last = _last(out)
+    if spaced and last not in {"", " ", "\n", "(", "["}:
+        return " " + right
+    if last in {".", ";", ",", "!", "?"} and right[0].isalpha() and right[0].isupper():
+        return " " + right  # a reference stood for the space
+    return right
+
+
+def _last(out: list[str]) -> str:
+    return out[-1][-1:] if out else ""
+
+
+def _strip_end(out: list[str], characters: str) -> bool:
+    """Strip the end of the text in `out`; whether there was anything to strip."""
+    stripped = False
+    while out:
+        kept = out[-1].rstrip(characters)
+        stripped = stripped or len(kept) < len(out[-1])
+        if kept:
+            out[-1] = kept
+            break
+        out.pop()
+    return stripped
+
+
+_HEADING = re.compile(r"(={1,6})(.+?)\1\s*")
+_MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
+_VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+_HAS_WORD = re.compile(r"\w")
+_COLON = re.compile(f" ?: | :|({OPEN}[^{CLOSE}]*{CLOSE})")
+
+
+def _lines(text: str) -> str:
+    """Paragraphs, headings and list items from lines of wikitext without brackets."""
+    if "__" in text:
+        text = _MAGIC_WORD.sub("", text)
+    if "-{" in text:
+        text = _VARIANT.sub(_variant, text)
+    blocks = _Blocks()
+    for raw in text.split("\n"):
+        line = raw.strip()
+        if not line:
+            blocks.end_paragraph()
+            continue
+        first = line[0]
+        if first == "=" and (heading := _HEADING.fullmatch(line)):
+            blocks.heading(len(heading[1]), heading[2])
+        elif first in "*#:;":
+            item = line.lstrip("*#:; ")
+            if line[: len(line) - len(item)].rstrip().endswith(";"):
+                colon = next((match for match in _COLON.finditer(item) if not match[1]), None)
+                blocks.item(item[: colon.start()] if colon else item)
+                blocks.item(item[colon.end() :] if colon else "")
+            else:
+                blocks.item(item)
+        elif first == "|" or line.startswith(("{|", "!-", "! ")) or ("!!" in line and first == "!"):
+            blocks.end_paragraph()  # left over from a table whose beginning a template wrote
+        elif line.startswith("----"):
+            blocks.end_paragraph()
+            blocks.prose(line.lstrip("-"))
+        else:
+            blocks.prose(line)
+    return blocks.text()
+
+
+def _variant(match: re.Match[str]) -> str:
+    """-{zh-hans:a; zh-hant:b}- shows one of the variants: the first."""
+    first = match[1].rpartition("|")[2].partition(";")[0]
+    return first.rpartition(":")[2].strip()
+
+
+class _Blocks:
+    """Collects blocks of lines; a heading waits until something stands under it."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._paragraph: list[str] = []
+        self._items: list[str] = []
+        self._headings: list[tuple[int, str]] = []
+
+    def prose(self, line: str) -> None:
+        if self._items:
+            self.end_paragraph()
+        self._paragraph.append(line)
+
+    def item(self, line: str) -> None:
+        if self._paragraph:
+            self.end_paragraph()
+        line = _tidy(line.replace(BREAK, " "))
+        if line:
+            self._items.append(line)
+
+    def heading(self, level: int, line: str) -> None:
+        self.end_paragraph()
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        line = _tidy(line.replace(BREAK, " "))
+        if line:
+            self._headings.append((level, line))
+
+    def end_paragraph(self) -> None:
+        lines = self._items
+        if self._paragraph:
+            lines = [tidy for line in " ".join(self._paragraph).split(BREAK) if (tidy := _tidy(line))]
+        if lines:
+            self._blocks.extend(line for _, line in self._headings)
+            self._blocks.append("\n".join(lines))
+            self._headings = []
+        self._items = []
+        self._paragraph = []
+
+    def text(self) -> str:
+        self.end_paragraph()
+        return "\n\n".join(self._blocks)
+
+
+def _tidy(line: str) -> str:
+    """A finished line, empty if it holds no word or is nothing but an address."""
+    line = " ".join(line.split())
+    if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
+        return ""
+    return line
+
+
+# 4. Offsets
+
+_MARKS = re.compile(f"[{OPEN}{CLOSE}]")
+
+
+def _place_links(text: str, targets: list[str]) -> tuple[str, tuple[Link, ...]]:
+    text = _unprotected(text)
+    pieces: list[str] = []
+    links: list[Link] = []
+    position = 0
+    for index, piece in enumerate(_MARKS.split(text)):
+        if index % 2:
+            number, _, piece = piece.partition(MIDDLE)
+            links.append(Link(position, position + len(piece), _unprotected(targets[int(number)])))
+        pieces.append(piece)
+        position += len(piece)
+    return "".join(pieces), tuple(links)
