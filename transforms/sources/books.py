@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyarrow import fs
@@ -22,7 +23,7 @@ from pyarrow import fs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.streams import Damaged, chunks
-from transforms.sources.text import clean, reflow, tidy, wrap_width
+from transforms.sources.text import clean, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
 
 PUBLIC_DOMAIN = "public domain"
 UNKNOWN_LICENCE = "unknown"
@@ -54,7 +55,7 @@ _NUMBER = re.compile(r"\[E-?(?:book|text) ?#(\d+)\]", re.IGNORECASE)
 _COPYRIGHTED = re.compile(r"copyrighted\*?\s+Project\s+Gutenberg", re.IGNORECASE)
 
 _CREDITS = re.compile(
-    r"\W*(?:(?:Produced|Prepared|Transcribed|Scanned|Digiti[sz]ed|Proofed|Proofread|Edited and produced|Credits)\b[^\n]* by\b"
+    r"\W*(?:(?:Produced|Prepared|Transcribed|Scanned|Digiti[sz]ed|Proof(?:ed|read))\b[^\n]* by\b"
     r"|(?:This |The )?(?:Project Gutenberg )?(?:e-?book|e-?text|HTML version|file)s? (?:\w+ ){0,4}"
     r"(?:by|from|produced|prepared|made|created)\b"
     r"|Credits:|Updated:|Transcriber'?s? Notes?|Note: (?:Project Gutenberg|Images of|The original)"
@@ -70,7 +71,9 @@ _MOST_ENTRIES = 300
 _PAGE = re.compile(r"(?:[\s.]+(?:\d+|[ivxl]+)|[\s.]+)$")
 
 _STANDARD_EBOOKS_NAME = re.compile(r"(?P<author>[a-z0-9-]+)_(?P<title>[a-z0-9-]+)(?:_[a-z0-9_-]+)?\.txt(?:\.\w+)?")
-_SMALL_WORDS = frozenset("a an and as at but by for from in into of on or the to with".split())
+_SMALL_WORDS = frozenset(
+    ("a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with")
+)
 
 
 def book_of(raw: str, *, name: str) -> Book:
@@ -78,8 +81,7 @@ def book_of(raw: str, *, name: str) -> Book:
     text = clean(raw)
     if start := _START.search(text, 0, _HEADER_WITHIN) or _SMALL_PRINT.search(text, 0, _HEADER_WITHIN):
         return _gutenberg_book(text[: start.start()], _START.split(text[start.start() :])[1:] or [text[start.end() :]])
-    width = wrap_width(text)
-    text = without_contents(reflow(text, width) if width else tidy(text))
+    text = without_contents(plain_text(text))
     slugs = _STANDARD_EBOOKS_NAME.fullmatch(name)
     if slugs and ("\u2060—" in raw or "\u2060…" in raw):
         url = f"https://standardebooks.org/ebooks/{slugs['author']}/{slugs['title']}"
@@ -91,13 +93,20 @@ def _gutenberg_book(header: str, bodies: list[str]) -> Book:
     """A file of Project Gutenberg: one body, or several where files were joined."""
     title = _TITLE.search(header) or _FIRST_LINE.match(header)
     number = _NUMBER.search(header)
-    text = "\n\n".join(without_credits(without_footer(body)) for body in bodies)
+    text = "\n\n".join(without_credits(without_typewriter_marks(without_footer(body))) for body in bodies)
+    width = wrap_width(text)
     return Book(
-        title=" ".join(title[1].split()) if title else "",
+        title=_one_line(title[1]) if title else "",
         url=f"https://www.gutenberg.org/ebooks/{number[1]}" if number else "",
         licence=UNKNOWN_LICENCE if _COPYRIGHTED.search(header) else PUBLIC_DOMAIN,
-        text=without_contents(reflow(text, wrap_width(text))),
+        text=without_contents(tidy(unwrap(text, width) if width else text)),
     )
+
+
+def _one_line(title: str) -> str:
+    """A title of several lines: a line that was not full is followed by a subtitle."""
+    lines = [" ".join(line.split()) for line in title.split("\n")]
+    return "".join(line + (" " if len(line) > 50 else ": ") for line in lines[:-1]) + lines[-1]
 
 
 def without_footer(text: str) -> str:
@@ -121,11 +130,11 @@ def without_contents(text: str) -> str:
     if start is None or sum(map(len, lines[:start])) > _CONTENTS_WITHIN:
         return text
     entries = [i for i in range(start + 1, len(lines)) if _entry(lines[i])][: _MOST_ENTRIES + 2]
-    first = next((i for i in entries if _entry(lines[i]) not in ("page", "chapter", "chapter page")), None)
+    first = next((i for i in entries if _entry(lines[i]) not in ("page", "chapter")), None)
     if first is None:
         return text
     wanted = _entry(lines[first])
-    for i, following in zip(entries, entries[1:], strict=False):
+    for i, following in pairwise(entries):
         if i > first and (len(lines[i]) > _LONGEST_ENTRY or not wanted):
             return text
         if i > first + 1 and wanted in (_entry(lines[i]), f"{_entry(lines[i])} {_entry(lines[following])}"):
@@ -135,7 +144,8 @@ def without_contents(text: str) -> str:
 
 def _entry(line: str) -> str:
     """A line of a table of contents as its heading might be written: words alone, in lower case, no page number."""
-    return " ".join(re.findall(r"\w+", _PAGE.sub("", line).lower()))
+    words = re.findall(r"\w+", _PAGE.sub("", line).lower())
+    return " ".join(words[1:] if words[:1] == ["chapter"] else words)
 
 
 def without_credits(text: str) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 UNKNOWN_TOKEN = "\ufffd"
 """Stands for a word that the input withholds (<unk> in WikiText); no phrase should contain it."""
@@ -43,13 +44,9 @@ def tidy(text: str) -> str:
 def plain_text(text: str) -> str:
     """A document's text from running text of any layout (see the module's docstring)."""
     text = clean(text)
-    return reflow(text, width) if (width := wrap_width(text)) else tidy(text)
-
-
-def reflow(text: str, width: int) -> str:
-    """The paragraphs of a plain-text book wrapped at `width`, or of one that is not wrapped (0). `text` is clean."""
-    text = without_typewriter_marks(text)
-    return tidy(unwrap(text, width) if width else text)
+    if width := wrap_width(text):
+        text = unwrap(without_typewriter_marks(text), width)
+    return tidy(text)
 
 
 # A joiner means something between letters of scripts that join (Persian, Hindi) and between emoji, never beside Latin.
@@ -89,13 +86,15 @@ _DEBRIS = re.compile(
 _FOOTNOTE = re.compile(r"\[Footnote (?:\w{1,3}|\*): ?([^\[\]]{1,8000})\]")
 _FOOTNOTE_MARK = re.compile(r"(?<=[\w.,;:!?'\")])\[(?:\d{1,3}|[A-Z]|\*)\]")
 _PAGE_NUMBER = re.compile(r"\[Pg ?[ivxlc\d]+\] ?")
-_THOUGHT_BREAK = re.compile(r"\n[ \t]*(?:[*#~·.+=_-][ \t]*){3,}(?=\n)")
-_EMPHASIS = re.compile(r"_(?<![^\W_]_)(?=[^\s_])([^_]{1,1000}?)(?<=\S)_(?![^\W_])")
+_THOUGHT_BREAK = re.compile(r"\n[ \t]*(?:[*#~·.+=_|—-][ \t]*){3,}(?=\n)")
+_ITALICS = re.compile(r"_(?<![^\W_]_)([^_]{1,1000}?)_")
+_STRAY_UNDERSCORE = re.compile(r"_(?:(?<![^\W_]_)|(?![^\W_]))")
+_BOLD = re.compile(r"=(?<![\w=]=)(?=[^\s=])([^=]{1,300}?)(?<=\S)=(?![\w=])")
 _DASHES = re.compile(r"--+")
 
 
 def without_typewriter_marks(text: str) -> str:
-    """What plain-text books write for what type cannot show: _emphasis_, ``quotes'', "--" for a
+    """What plain-text books write for what type cannot show: _italics_, =bold=, ``quotes'', "--" for a
     dash, [Illustration], [Footnote 1: its text], rows of stars.
 
     For books only: elsewhere an underscore or two hyphens can be part of a name or of code.
@@ -103,7 +102,8 @@ def without_typewriter_marks(text: str) -> str:
     text = _PAGE_NUMBER.sub("", _DEBRIS.sub("", text))
     text = _FOOTNOTE.sub(r"\1", _FOOTNOTE_MARK.sub("", text))
     text = _THOUGHT_BREAK.sub("\n", text)
-    text = _EMPHASIS.sub(r"\1", text).replace("``", '"').replace("''", '"')
+    text = _BOLD.sub(r"\1", _STRAY_UNDERSCORE.sub("", _ITALICS.sub(r"\1", text)))
+    text = text.replace("``", '"').replace("''", '"')
     return _DASHES.sub(lambda hyphens: "—" * (len(hyphens[0]) // 2), text)
 
 
@@ -126,7 +126,7 @@ def wrap_width(text: str) -> int:
     paragraph a line have few such lines, or few that are full.
     """
     lines = [line.rstrip() for line in text.expandtabs().split("\n")]
-    breaks = [(above, below) for above, below in zip(lines, lines[1:], strict=False) if above and below]
+    breaks = [(above, below) for above, below in pairwise(lines) if above and below]
     continued = [(above, below) for above, below in breaks if _continues(below)]
     if len(continued) < max(_MIN_BREAKS, 0.1 * len(breaks)):
         return 0
@@ -175,14 +175,14 @@ def _indent(line: str) -> int:
 
 def _is_prose(block: Sequence[str], width: int) -> bool:
     """Whether the line breaks of a block are the wrapping's, not the author's."""
-    breaks = list(zip(block, block[1:], strict=False))
+    breaks = list(pairwise(block))
     if not breaks or sum(bool(_TABLE_ROW.search(line)) for line in block) * 2 > len(block):
         return False
-    widest = max(map(len, block))
-    narrow = widest < 0.8 * width
-    full = sum(_needed(above, below) >= (widest if narrow else 0.9 * width) for above, below in breaks)
+    needed = [_needed(above, below) for above, below in breaks]
+    full = sum(need >= 0.9 * width for need in needed)
     continued = sum(map(_continues, block[1:]))
-    if narrow:  # a quotation set in from both sides; or verse, an address, a list
+    if not full:  # a quotation set in from both sides; or verse, an address, a list
+        full = sum(need >= max(map(len, block)) for need in needed)
         return len(breaks) >= _MIN_BREAKS and full >= 0.7 * len(breaks) and continued >= 0.5 * len(breaks)
     if not continued:  # every line begins as a line of verse does
         indented = min(map(_indent, block)) > 0
@@ -194,7 +194,7 @@ def _paragraphs(block: Sequence[str], width: int, words: frozenset[str]) -> Iter
     """The paragraphs of a block of prose, each on one line."""
     width = min(width, max(map(len, block)))
     paragraph = [block[0].strip()]
-    for above, below in zip(block, block[1:], strict=False):
+    for above, below in pairwise(block):
         if _ends_paragraph(above, below, width):
             yield "".join(paragraph)
             paragraph = [below.strip()]

@@ -1,0 +1,141 @@
+"""JSON lines: one object a line with its text in a column, as The Pile, C4 or Dolma come.
+
+Ids: "<file name>:<byte>", where the line begins in the (decompressed) file; the same however the file is split. A
+record that names the collection it comes from (The Pile's `meta.pile_set_name`) has that as its source and before its
+id; otherwise the source is the file's name. Title, address and licence are taken where they have a usual name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pyarrow import fs
+
+from transforms.sources.books import book_of, not_utf8, too_large
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Corrupt, Document, Filtered, Item
+from transforms.sources.lines import lines, split_lines
+from transforms.sources.streams import REMEDY, Damaged
+from transforms.sources.text import clean
+
+
+class Provenance(NamedTuple):
+    """Where a record says that it comes from, empty where it does not."""
+
+    title: str
+    url: str
+    licence: str
+    collection: str
+
+
+_NAMES = (("title",), ("url", "source_url"), ("licence", "license"), ("pile_set_name",))
+
+
+def provenance_of(record: Mapping[str, object]) -> Provenance:
+    """Looks in the record, then in its `meta` or `metadata`."""
+    inner = (record.get("meta"), record.get("metadata"))
+    places = [record, *(place for place in inner if isinstance(place, Mapping))]
+    found = []
+    for names in _NAMES:
+        values = (place.get(name) for name in names for place in places)
+        value = next((value for value in values if isinstance(value, str)), "")
+        found.append(" ".join(clean(value).split()))
+    return Provenance(*found)
+
+
+def document_of(text: str, provenance: Provenance, *, file: InputFile, position: int) -> Document | Filtered:
+    """The document of one record; `position` tells it from the others of its file."""
+    book = book_of(text, name="")
+    if not book.text:
+        return Filtered("no text")
+    return Document(
+        doc_id=f"{provenance.collection}:{file.name}:{position}"
+        if provenance.collection
+        else f"{file.name}:{position}",
+        source=provenance.collection or file.name,
+        title=provenance.title or book.title,
+        url=provenance.url or book.url,
+        licence=provenance.licence or book.licence,
+        text=book.text,
+    )
+
+
+_JSON_LINES_FILE = re.compile(r"\.(?:jsonl|json|ndjson)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
+
+
+class JsonLines:
+    """A line is a document."""
+
+    name = "jsonl"
+    version = 1
+
+    def recognises(self, path: str, head: bytes) -> bool:
+        if not _JSON_LINES_FILE.search(path):
+            return False
+        first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+        if not newline:  # a long line, of which the head is only the beginning, or an empty file
+            return not first or re.match(rb'\{\s*"', first) is not None
+        try:
+            return isinstance(json.loads(first), dict)
+        except (ValueError, RecursionError):
+            # Damage for the reader to report, unless it is one JSON value over several lines.
+            return re.match(rb'\{\s*".+[^{\[,\s]\s*$', first) is not None
+
+    def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
+        return split_lines(filesystem, file, target_bytes=target_bytes)
+
+    def read(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+    ) -> Iterator[Item]:
+        if not file.size:
+            yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+            return
+        whole = segment == Segment(0, file.size)
+        try:
+            for line in lines(filesystem, file.path, start=segment.start, limit=options.max_document_bytes):
+                if line.start >= segment.end and not whole:
+                    break
+                where = f"{file.path!r}, the line at byte {line.start:,}"
+                if line.too_long:
+                    yield too_large(f"byte {line.start}", line.data, options)
+                elif line.data.strip():
+                    yield _item(line.data, where, file, line.start, line.stored, options)
+        except Damaged as damage:
+            yield Corrupt(damage.reason, damage.byte, damage.message)
+
+
+JSON_LINES = JsonLines()
+
+
+def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, options: ReadOptions) -> Item:
+    try:
+        text = (data.removeprefix(b"\xef\xbb\xbf") if start == 0 else data).decode()
+    except UnicodeDecodeError as error:
+        return not_utf8(where, stored + error.start if stored == start else stored, error)
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
+        message = f"{where} is not JSON ({error}); {REMEDY}"
+        return Corrupt("invalid_json", stored + byte if stored == start else stored, message, text[:200])
+    column = options.text_column
+    if not isinstance(record, dict):
+        message = f"{where} is not a JSON object; write one object a line, with its text in {column!r}"
+        return Corrupt("not_an_object", stored, message, text[:200])
+    if column not in record:
+        return Corrupt("missing_text", stored, f"{where} has no {column!r}; {columns_remedy(record)}", text[:200])
+    value = record[column]
+    if value is None:
+        return Filtered("no text")
+    if not isinstance(value, str):
+        message = f"{where} holds no text in {column!r} but {type(value).__name__}; {columns_remedy(record)}"
+        return Corrupt("missing_text", stored, message, text[:200])
+    return document_of(value, provenance_of(record), file=file, position=start)
+
+
+def columns_remedy(names: Mapping[str, object] | list[str]) -> str:
+    """What to do about a missing column: name another of those that are there."""
+    return f"name its text with --text-column (it has {', '.join(map(repr, list(names)[:20])) or 'no columns'})"
