@@ -123,7 +123,9 @@ class BeneparParser:
     def _constituents(self, output: Any) -> list[Constituent]:
         spans = zip(output.starts.tolist(), output.ends.tolist(), output.labels.tolist(), strict=True)
         return list(
-            dict.fromkeys(Constituent(label, start, end) for start, end, chain in spans for label in self._labels[chain])
+            dict.fromkeys(
+                Constituent(label, start, end) for start, end, chain in spans for label in self._labels[chain]
+            )
         )
 
 
@@ -177,7 +179,7 @@ def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
 
 def _tokenizer_from_pretrained(path: str, **kwargs: Any) -> Any:
     """A tokenizer with the method of transformers 4 that benepar asks where its special tokens stand."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(path, **kwargs)
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, **kwargs)
     if not hasattr(tokenizer, "build_inputs_with_special_tokens"):
         tokenizer.build_inputs_with_special_tokens = lambda ids: _with_special_tokens(tokenizer, ids)
     return tokenizer
@@ -197,7 +199,9 @@ def _lift_subword_limit(parser: ChartParser) -> int:
     if parser.pretrained_model is None:
         return sys.maxsize
     tokenizer = parser.retokenizer.tokenizer
-    limit = min(tokenizer.model_max_length, getattr(parser.pretrained_model.config, "max_position_embeddings", sys.maxsize))
+    limit = min(
+        tokenizer.model_max_length, getattr(parser.pretrained_model.config, "max_position_embeddings", sys.maxsize)
+    )
     tokenizer.model_max_length = sys.maxsize
     return limit - 1 if parser.retokenizer.is_t5 else limit  # the decoder's input begins with one more
 

@@ -39,7 +39,9 @@ def load_spacy(model: str = "", *, exclude: Sequence[str] = ("ner", "lemmatizer"
         except OSError as error:
             if model:
                 raise OSError(f"no spaCy pipeline {model!r}: {error}") from error
-    raise OSError(f"no spaCy pipeline; install one of {', '.join(SPACY_MODELS)}, such as: pip install {SPACY_MODELS[-1]}")
+    raise OSError(
+        f"no spaCy pipeline; install one of {', '.join(SPACY_MODELS)}, such as: pip install {SPACY_MODELS[-1]}"
+    )
 
 
 def spacy_versions(nlp: Language) -> dict[str, str]:

@@ -54,9 +54,7 @@ def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -
                 yield from each_or_alone(parse, [index])
 
 
-def constituents_of(
-    tree: T, *, label: Callable[[T], str], children: Callable[[T], Sequence[T]]
-) -> list[Constituent]:
+def constituents_of(tree: T, *, label: Callable[[T], str], children: Callable[[T], Sequence[T]]) -> list[Constituent]:
     """The constituents of any library's tree, in the order of a `ParsedSentence`.
 
     A node without children is a word, one with nothing but words below it a part of speech.

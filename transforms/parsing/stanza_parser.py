@@ -1,0 +1,122 @@
+"""Stanza's constituency parser (Bauer et al. 2023) behind the parser interface.
+
+Only Stanza's constituency model runs: sentences, tokens and tags are spaCy's, as for every parser here that can take
+them, so that Stanza's tokenizer and tagger need not be installed and datasets of different parsers stay comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import stanza
+import torch
+from stanza.models.common.foundation_cache import FoundationCache
+from stanza.models.constituency.trainer import Trainer
+from stanza.resources.common import DEFAULT_MODEL_DIR
+
+from transforms.parsing.interface import Constituent, ParserIdentity, RefusedSentence, Sentence
+from transforms.parsing.tokens import load_spacy, spacy_versions, tag, tokenise
+from transforms.parsing.trees import (
+    Parse,
+    Refusal,
+    batches_by_length,
+    constituents_of,
+    each_or_alone,
+    parsed_texts,
+    sha256_of,
+    unplaced,
+)
+
+VERSION = 1
+
+MAX_CELLS = 400_000
+"""Attention cells of a batch, for models with a transformer below."""
+
+
+class StanzaParser:
+    """A constituency model of Stanza for English.
+
+    `model` is the path of a model file, or the name of a package among Stanza's resources in `resources` (by default
+    where `stanza.download` puts them; nothing is downloaded here). A model file's word vectors and character models
+    are those that it names, or the ones given. A sentence of more than `max_tokens` tokens is refused; `batch_tokens`
+    caps the tokens of a batch, padding included. Raises FileNotFoundError or what Stanza raises if files are missing.
+    """
+
+    def __init__(
+        self,
+        model: str = "default",
+        *,
+        resources: str = DEFAULT_MODEL_DIR,
+        pretrain: str | None = None,
+        forward_charlm: str | None = None,
+        backward_charlm: str | None = None,
+        spacy_model: str = "",
+        max_tokens: int = 200,
+        batch_tokens: int = 2000,
+    ) -> None:
+        self._nlp = load_spacy(spacy_model)
+        if Path(model).suffix == ".pt":
+            path = Path(model)
+            below = {
+                "wordvec_pretrain_file": pretrain,
+                "charlm_forward_file": forward_charlm,
+                "charlm_backward_file": backward_charlm,
+                "device": "cuda" if torch.cuda.is_available() else "cpu",
+            }
+            cache = FoundationCache(local_files_only=True)
+            self._model = Trainer.load(filename=str(path), args=below, foundation_cache=cache).model
+        else:
+            path, self._model = _from_resources(model, resources)
+        self._max_tokens = max_tokens
+        self._batch_tokens = batch_tokens
+        libraries = {name: version(name) for name in ("stanza", "torch")} | spacy_versions(self._nlp)
+        self.identity = ParserIdentity("stanza", VERSION, path.name, "", sha256_of(path), libraries)
+
+    def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        return parsed_texts(
+            tokenise(self._nlp, texts),
+            lambda sentences: self._parse([each.words for each in sentences], [each.tags for each in sentences]),
+        )
+
+    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[list[Constituent] | RefusedSentence]:
+        """Parse sentences of given tokens, tagged by spaCy."""
+        return [unplaced(parse) for parse in self._parse(sentences, tag(self._nlp, sentences))]
+
+    def _parse(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> list[Parse]:
+        parses: list[Parse] = [Refusal("too_many_tokens") if len(each) > self._max_tokens else [] for each in words]
+        todo = [index for index, each in enumerate(words) if 0 < len(each) <= self._max_tokens]
+
+        def parse(batch: list[int]) -> Iterator[Parse]:
+            tagged = [list(zip(words[index], tags[index], strict=True)) for index in batch]
+            trees = self._model.parse_tagged_words(tagged, len(batch))
+            if len(trees) < len(batch):  # Stanza drops a sentence when no transition is left
+                raise ValueError(f"Stanza gave {len(trees)} trees for {len(batch)} sentences")
+            return map(_constituents, trees)
+
+        lengths = [len(words[index]) for index in todo]
+        for batch in batches_by_length(lengths, max_padded=self._batch_tokens, max_cells=MAX_CELLS):
+            for index, result in each_or_alone(parse, [todo[position] for position in batch]):
+                parses[index] = result
+        return parses
+
+
+def _from_resources(package: str, resources: str) -> tuple[Path, Any]:
+    """The model file of a package and the model, with the word vectors and character models that it depends on."""
+    pipeline = stanza.Pipeline(
+        "en",
+        dir=resources,
+        package=None,
+        processors={"constituency": package},
+        constituency_pretagged=True,
+        download_method=None,
+        logging_level="ERROR",
+    )
+    processor = pipeline.processors["constituency"]
+    return Path(processor.config["model_path"]), processor._model
+
+
+def _constituents(tree: Any) -> list[Constituent]:
+    return constituents_of(tree, label=lambda node: node.label, children=lambda node: node.children)
