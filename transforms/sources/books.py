@@ -197,7 +197,7 @@ class Text:
     version = 1
 
     def recognises(self, path: str, head: bytes) -> bool:
-        return _TEXT_FILE.search(path) is not None and is_text(head)
+        return TEXT_FILE.search(path) is not None and is_text(head)
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         return [Segment(0, file.size)]
@@ -212,10 +212,10 @@ class Text:
                 pieces.append((len(whole), stored))
                 whole += data
                 if len(whole) > options.max_document_bytes:
-                    yield too_large("byte 0", whole, options)
+                    yield too_large("byte 0", bytes(whole[:200]), options, "document_too_large")
                     return
             if not whole:
-                yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+                yield empty_file(file)
             else:
                 yield document_of(bytes(whole), doc_id=f"books:{file.name}", source="books", name=file.name)
         except Damaged as damage:
@@ -228,7 +228,7 @@ class Text:
 
 TEXT = Text()
 
-_TEXT_FILE = re.compile(r"\.(?:txt|text|asc)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
+TEXT_FILE = re.compile(r"\.(?:txt|text|asc)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
 
 
 def is_text(head: bytes) -> bool:
@@ -244,10 +244,15 @@ def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
         f"{where} is not UTF-8: {what} at byte {byte:,}; "
         "convert it (iconv -f WINDOWS-1252 -t UTF-8) or pass --on-corrupt=skip"
     )
-    return Corrupt("invalid_utf8", byte, message, data[max(0, error.start - 80) : error.start + 80].decode("latin-1"))
+    return Corrupt("bad_utf8", byte, message, data[max(0, error.start - 80) : error.start + 80].decode("latin-1"))
 
 
-def too_large(position: str, data: bytes | bytearray, options: ReadOptions) -> Rejected:
-    """A document of more bytes than --max-document-bytes."""
-    excerpt = bytes(data[:200]).decode("utf-8", "replace")
-    return Rejected("record_too_large", position, excerpt, f"more than {options.max_document_bytes:,} bytes")
+def too_large(position: str, beginning: bytes, options: ReadOptions, reason: str = "record_too_large") -> Rejected:
+    """A record of more bytes than --max-document-bytes."""
+    excerpt = beginning[:200].decode("utf-8", "replace")
+    return Rejected(reason, position, excerpt, f"more than {options.max_document_bytes:,} bytes")
+
+
+def empty_file(file: InputFile) -> Corrupt:
+    """An input file without a byte."""
+    return Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")

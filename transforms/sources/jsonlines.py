@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pyarrow import fs
 
-from transforms.sources.books import book_of, not_utf8, too_large
+from transforms.sources.books import book_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item
 from transforms.sources.lines import lines, split_lines
@@ -91,7 +91,7 @@ class JsonLines:
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
     ) -> Iterator[Item]:
         if not file.size:
-            yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+            yield empty_file(file)
             return
         whole = segment == Segment(0, file.size)
         try:
@@ -120,19 +120,19 @@ def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, opt
     except (ValueError, RecursionError) as error:
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
-        return Corrupt("invalid_json", stored + byte if stored == start else stored, message, text[:200])
+        return Corrupt("bad_record", stored + byte if stored == start else stored, message, text[:200])
     column = options.text_column
     if not isinstance(record, dict):
         message = f"{where} is not a JSON object; write one object a line, with its text in {column!r}"
-        return Corrupt("not_an_object", stored, message, text[:200])
+        return Corrupt("bad_record", stored, message, text[:200])
     if column not in record:
-        return Corrupt("missing_text", stored, f"{where} has no {column!r}; {columns_remedy(record)}", text[:200])
+        return Corrupt("bad_record", stored, f"{where} has no {column!r}; {columns_remedy(record)}", text[:200])
     value = record[column]
     if value is None:
         return Filtered("no text")
     if not isinstance(value, str):
         message = f"{where} holds no text in {column!r} but {type(value).__name__}; {columns_remedy(record)}"
-        return Corrupt("missing_text", stored, message, text[:200])
+        return Corrupt("bad_record", stored, message, text[:200])
     return document_of(value, provenance_of(record), file=file, position=start)
 
 

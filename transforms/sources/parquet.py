@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from transforms.sources.books import too_large
+from transforms.sources.books import empty_file, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Filtered, Item
 from transforms.sources.jsonlines import columns_remedy, document_of, provenance_of
@@ -52,7 +52,7 @@ class Parquet:
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
     ) -> Iterator[Item]:
         if not file.size:
-            yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+            yield empty_file(file)
             return
         try:
             parquet = _open(filesystem, file)
@@ -67,7 +67,7 @@ class Parquet:
             if kind is None or not _is_text(kind):
                 what = "has no" if kind is None else f"holds {kind}, not text, in its"
                 message = f"{file.path!r} {what} column {column!r}; {columns_remedy(names)}"
-                yield Corrupt("missing_text", 0, message)
+                yield Corrupt("bad_record", 0, message)
                 return
             columns = [column, *(name for name in PROVENANCE_COLUMNS if name in names and name != column)]
             row = 0
@@ -135,7 +135,7 @@ def _item(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFi
         record = {name: batch.column(name)[index].as_py() for name in batch.schema.names}
     except UnicodeDecodeError as error:
         message = f"{file.path!r}, row {row:,}, is not UTF-8 ({error}), in the row group at byte {start:,}; {REMEDY}"
-        return Corrupt("invalid_utf8", start, message)
+        return Corrupt("bad_utf8", start, message)
     text = record[options.text_column]
     if text is None:
         return Filtered("no text")

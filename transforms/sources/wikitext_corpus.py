@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from pyarrow import fs
 
-from transforms.sources.books import not_utf8, too_large
+from transforms.sources.books import empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item
 from transforms.sources.lines import Line, lines, split_lines
@@ -88,7 +88,7 @@ class WikiTextCorpus:
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
     ) -> Iterator[Item]:
         if not file.size:
-            yield Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")
+            yield empty_file(file)
             return
         whole = segment == Segment(0, file.size)
         article: list[Line] = []

@@ -1,0 +1,380 @@
+"""What --input names: raw files with the format of each, or datasets of an earlier stage.
+
+An input is a file, a folder (searched through, hidden files apart), a glob (`*`, `?`, `[...]`, `**`) or an address
+(s3://, gs://) of any of these. The result does not depend on their order.
+
+Names. A file's stable name, of which ids are made, is its path below the folder that was given, or below the part of a
+glob before its first wildcard; of a file named itself, its own name. So ids stay when a corpus is moved. The same file
+named twice is read once. Of several files with one name, those with the same content are read once, and those with
+different contents are told apart by the first 8 hexadecimal digits of their sha256 ("book~1a2b3c4d.txt").
+
+Formats are told by name and first bytes. In a folder or a glob, a file of no known format and what is plainly about the
+corpus (README, LICENSE...) is left out with a notice; such a file named itself is an error, or read where
+--input-format says how.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+
+from transforms.sources.archives import ARCHIVE
+from transforms.sources.books import TEXT, is_text
+from transforms.sources.formats import Format, InputFile
+from transforms.sources.jsonlines import JSON_LINES
+from transforms.sources.parquet import PARQUET
+from transforms.sources.streams import BLOCK, Damaged, read_head
+from transforms.sources.wikipedia import WIKIPEDIA_XML
+from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS
+
+FORMATS: dict[str, Format] = {
+    each.name: each for each in (WIKIPEDIA_XML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
+}
+"""By name, in the order in which a file is tried; plain text is last, because so much else is text too."""
+
+MANIFEST = "manifest.json"
+
+_PLAIN_NAMES = {"text": "_.txt", "wikitext-corpus": "_.tokens", "jsonl": "_.jsonl", "wikipedia-xml": "_.xml"}
+_HEAD_BYTES = 1 << 16
+_ABOUT = re.compile(
+    r"(?:read[-_ ]?me|licen[cs]e|copying|copyright|notice|authors|changelog|contributing|requirements|robots|"
+    r"(?:md5|sha\d+)(?:sums?)?)(?:[.\-_].*)?$",
+    re.IGNORECASE,
+)
+_XML_FILE = re.compile(r"\.xml(?:\.\w+)?$", re.IGNORECASE)
+_WILDCARD = re.compile(r"[*?\[]")
+_SHOWN = 5  # names in a message
+
+
+class InputError(ValueError):
+    """What --input or --input-format names cannot be read; the message says why and what to do."""
+
+
+class Input(NamedTuple):
+    """A raw file to read."""
+
+    filesystem: fs.FileSystem
+    file: InputFile
+    format: Format
+
+
+class RawFiles(NamedTuple):
+    """The raw files of a run, by name, and what the user should be told about them."""
+
+    inputs: tuple[Input, ...]
+    notices: tuple[str, ...]
+
+
+class DatasetFolder(NamedTuple):
+    """A dataset of an earlier stage: a folder with a manifest."""
+
+    filesystem: fs.FileSystem
+    path: str
+
+
+class Datasets(NamedTuple):
+    """The datasets of a run, by path."""
+
+    folders: tuple[DatasetFolder, ...]
+
+
+def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) -> RawFiles | Datasets:
+    """The files or datasets that `inputs` name; raises InputError where one cannot be read."""
+    if not inputs:
+        raise InputError("no input; name one with --input")
+    if input_format is not None and input_format not in FORMATS:
+        raise InputError(
+            f"--input-format={input_format} is none of {', '.join(FORMATS)}{_did_you_mean(input_format, FORMATS)}"
+        )
+    found: list[_Found] = []
+    datasets: dict[str, DatasetFolder] = {}
+    notices: list[str] = []
+    for each in sorted(inputs):
+        filesystem, path = _locate(each)
+        here = _find(filesystem, path, shown=each, notices=notices)
+        if isinstance(here, DatasetFolder):
+            datasets[_identity(filesystem, path)] = here
+        else:
+            found += _with_formats(here, shown=each, input_format=input_format, notices=notices)
+    if datasets and found:
+        raise InputError(
+            f"{next(iter(datasets.values())).path!r} is a dataset and {found[0].path!r} a raw file; "
+            "read them in two runs, or leave one out"
+        )
+    if datasets:
+        if input_format is not None:
+            raise InputError(f"--input-format={input_format} is for raw files; --input names a dataset; leave it out")
+        return Datasets(tuple(datasets[key] for key in sorted(datasets)))
+    return RawFiles(*_named_apart(_once(found, notices), notices))
+
+
+def file_sha256(filesystem: fs.FileSystem, path: str) -> str:
+    """The sha256 of a file as stored, in hexadecimal; reads all of it, a block at a time."""
+    digest = hashlib.sha256()
+    with filesystem.open_input_file(path) as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# ---- Finding files
+
+
+class _Found(NamedTuple):
+    filesystem: fs.FileSystem
+    path: str
+    name: str
+    size: int
+    named_itself: bool
+    format: Format | None = None
+
+
+def _locate(given: str) -> tuple[fs.FileSystem, str]:
+    if "://" in given:
+        scheme, _, rest = given.partition("://")
+        wildcard = _WILDCARD.search(rest)
+        # Addresses are parsed, so the wildcards (of which "?" would begin a query) must not be in them.
+        fixed = rest[: wildcard.start()] if wildcard else rest
+        try:
+            filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{fixed}")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InputError(
+                f"{given!r} cannot be opened ({_line(error)}); check the address and the access rights"
+            ) from error
+        if wildcard and fixed.endswith("/") and not path.endswith("/"):
+            path += "/"
+        return filesystem, path + rest[wildcard.start() :] if wildcard else path.rstrip("/")
+    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
+
+
+def _find(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str]) -> list[_Found] | DatasetFolder:
+    try:
+        info = filesystem.get_file_info(path)
+        if info.type == fs.FileType.File:
+            return [_Found(filesystem, path, posixpath.basename(path), info.size, named_itself=True)]
+        if info.type == fs.FileType.Directory:
+            if filesystem.get_file_info(posixpath.join(path, MANIFEST)).type == fs.FileType.File:
+                return DatasetFolder(filesystem, path)
+            return list(_below(filesystem, path, re.compile(".*", re.DOTALL), notices))
+        if _WILDCARD.search(path):
+            return _glob(filesystem, path, shown=shown, notices=notices)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{shown!r} cannot be read ({_line(error)}); check its access rights") from error
+    if info.type == fs.FileType.Unknown:
+        raise InputError(f"{shown!r} is neither a file nor a folder")
+    raise InputError(_missing(filesystem, path, shown))
+
+
+def _below(filesystem: fs.FileSystem, folder: str, wanted: re.Pattern[str], notices: list[str]) -> Iterator[_Found]:
+    """The files below a folder, by path, whose path below it is `wanted`; hidden ones and datasets left out."""
+    infos = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
+    paths = {info.path: info for info in infos if info.type == fs.FileType.File}
+    datasets = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == MANIFEST}
+    left_out = set()
+    for path in sorted(paths):
+        name = posixpath.relpath(path, folder)
+        if not wanted.fullmatch(name) or any(part.startswith((".", "_")) for part in name.split("/")):
+            continue
+        inside = [dataset for dataset in datasets if path.startswith(f"{dataset}/")]
+        if inside:
+            left_out.update(inside)
+        else:
+            yield _Found(filesystem, path, name, paths[path].size, named_itself=False)
+    if left_out:
+        notices.append(f"left out {_listed(sorted(left_out))}: datasets; name one itself to read it")
+
+
+def _glob(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str]) -> list[_Found]:
+    wildcard = _WILDCARD.search(path)
+    assert wildcard
+    folder, _, pattern = path[: wildcard.start()].rpartition("/")
+    pattern += path[wildcard.start() :]
+    if filesystem.get_file_info(folder or "/").type != fs.FileType.Directory:
+        raise InputError(_missing(filesystem, folder, shown))
+    found = list(_below(filesystem, folder or "/", _pattern(pattern), notices))
+    if not found:
+        raise InputError(f"{shown!r} matches no file{_contents(filesystem, folder or '/')}")
+    return found
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    """A glob on "/"-separated paths: "**" stands for any folders, the other wildcards never for a "/"."""
+    out = ""
+    for part in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", glob, re.DOTALL):
+        if part == "**/":
+            out += "(?:.*/)?"
+        elif part == "**":
+            out += ".*"
+        elif part == "*":
+            out += "[^/]*"
+        elif part == "?":
+            out += "[^/]"
+        elif len(part) > 1:
+            inner = part[1:-1].replace("\\", r"\\")
+            out += f"[^/{inner[1:]}]" if inner.startswith("!") else f"(?!/)[{inner}]"
+        else:
+            out += re.escape(part)
+    return re.compile(out, re.DOTALL)
+
+
+# ---- Formats
+
+
+def _with_formats(found: list[_Found], *, shown: str, input_format: str | None, notices: list[str]) -> list[_Found]:
+    readable: list[_Found] = []
+    unreadable: list[_Found] = []
+    for each in found:
+        about = not each.named_itself and _ABOUT.match(posixpath.basename(each.path))
+        format_ = None if about else _format_of(each, input_format)
+        (unreadable if format_ is None else readable).append(each._replace(format=format_))
+    if not found:
+        raise InputError(f"the folder {shown!r} holds no file")
+    if not readable:
+        names = _listed([each.name for each in unreadable])
+        one = unreadable[0] if len(unreadable) == 1 and unreadable[0].named_itself else None
+        raise InputError(
+            _unknown(one, input_format) if one else f"{shown!r} holds nothing to read: {names}; {_CHOICES}"
+        )
+    if unreadable:
+        names = _listed([each.name for each in unreadable])
+        notices.append(f"left out of {shown!r}: {names}: not input, or of no known format")
+    return readable
+
+
+_CHOICES = f"the formats are {', '.join(FORMATS)} (--input-format)"
+
+
+def _format_of(found: _Found, input_format: str | None) -> Format | None:
+    if found.named_itself and not found.size:
+        raise InputError(f"{found.path!r} is empty; remove it or fetch it again")
+    try:
+        head = read_head(found.filesystem, found.path, _HEAD_BYTES) if found.size else b""
+    except Damaged:
+        head = b""
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{found.path!r} cannot be read ({_line(error)}); check its access rights") from error
+    if input_format is None:
+        known = next((each for each in FORMATS.values() if each.recognises(found.path, head)), None)
+        # Where nothing can be read the name decides, so that the reader says what is damaged.
+        return WIKIPEDIA_XML if known is None and not head and _XML_FILE.search(found.path) else known
+    # Whoever names the format need not name the file after it.
+    each = FORMATS[input_format]
+    fits = each.recognises(found.path, head) or each.recognises(_PLAIN_NAMES.get(input_format, found.path), head)
+    return each if fits else None
+
+
+def _unknown(found: _Found, input_format: str | None) -> str:
+    try:
+        head = read_head(found.filesystem, found.path, _HEAD_BYTES)
+    except Damaged as damage:
+        return damage.message
+    begins = f"{found.path!r} begins with {head[:24]!r} and"
+    if input_format is not None:
+        return f"{begins} does not fit --input-format={input_format}; {_CHOICES}"
+    hint = ""
+    if re.match(rb"\s*\[", head):
+        hint = "; a JSON array must become one object a line (jq -c '.[]')"
+    elif is_text(head):
+        hint = "; --input-format=text reads it as a book"
+    return f"{begins} is of no known format; {_CHOICES}{hint}"
+
+
+# ---- Names
+
+
+def _identity(filesystem: fs.FileSystem, path: str) -> str:
+    """The same for two ways to name one file."""
+    if isinstance(filesystem, fs.LocalFileSystem):
+        return os.path.realpath(path)
+    return f"{filesystem.type_name}:{path}"
+
+
+def _once(found: list[_Found], notices: list[str]) -> list[_Found]:
+    """Each file once, under the shortest of its names."""
+    files: dict[str, list[_Found]] = defaultdict(list)
+    for each in found:
+        files[_identity(each.filesystem, each.path)].append(each)
+    once = [min(same, key=lambda each: (len(each.name), each.name, each.path)) for same in files.values()]
+    if again := sorted(first.path for first, same in zip(once, files.values(), strict=True) if len(same) > 1):
+        notices.append(f"named more than once, read once: {_listed(again)}")
+    return once
+
+
+def _named_apart(found: list[_Found], notices: list[str]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
+    """Names that are unique, whatever the order of the files."""
+    names: dict[str, list[_Found]] = defaultdict(list)
+    for each in found:
+        names[each.name].append(each)
+    inputs = []
+    for name, same in names.items():
+        if len(same) == 1:
+            inputs.append(_input(same[0], name))
+            continue
+        contents: dict[str, list[_Found]] = defaultdict(list)
+        for each in same:
+            contents[file_sha256(each.filesystem, each.path)].append(each)
+        for sha256, copies in contents.items():
+            first = min(copies, key=lambda each: each.path)
+            inputs.append(_input(first, _marked(name, sha256[:8]) if len(contents) > 1 else name))
+            if len(copies) > 1:
+                others = _listed(sorted(each.path for each in copies if each is not first))
+                notices.append(f"{others} has the name and the content of {first.path!r}; read once")
+        if len(contents) > 1:
+            notices.append(
+                f"{len(contents)} different files are named {name!r}; their ids carry a part of their sha256"
+            )
+    return tuple(sorted(inputs, key=lambda each: each.file.name)), tuple(sorted(notices))
+
+
+def _marked(name: str, mark: str) -> str:
+    folder, slash, base = name.rpartition("/")
+    stem, dot, suffixes = base.partition(".")
+    return f"{folder}{slash}{stem}~{mark}{dot}{suffixes}"
+
+
+def _input(found: _Found, name: str) -> Input:
+    assert found.format is not None
+    return Input(found.filesystem, InputFile(found.path, name, found.size), found.format)
+
+
+# ---- Messages
+
+
+def _missing(filesystem: fs.FileSystem, path: str, shown: str) -> str:
+    """Says what is missing, the first folder on the way to it that is there, and names like it."""
+    parent, _, name = path.rstrip("/").rpartition("/")
+    while parent and filesystem.get_file_info(parent).type != fs.FileType.Directory:
+        parent, _, name = parent.rpartition("/")
+    if not parent:
+        return f"{shown!r} does not exist"
+    names = [posixpath.basename(info.path) for info in filesystem.get_file_info(fs.FileSelector(parent))]
+    near = _did_you_mean(name, names)
+    return f"{shown!r} does not exist: no {name!r} in {parent!r}{near or _contents(filesystem, parent)}"
+
+
+def _contents(filesystem: fs.FileSystem, folder: str) -> str:
+    names = sorted(posixpath.basename(info.path) for info in filesystem.get_file_info(fs.FileSelector(folder)))
+    return f"; {folder!r} holds {_listed(names) or 'nothing'}"
+
+
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _SHOWN
+    return ", ".join(map(repr, names[:_SHOWN])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
