@@ -1,0 +1,294 @@
+"""Wikipedia's XML dumps (pages-articles): every page becomes one item, from any part of the file alone.
+
+A page belongs to the segment that its `<page>` begins in; its reader goes on behind the segment for the rest of it. In a
+multistream bz2 the same holds by streams, also for files whose pages cross streams (pbzip2 writes those). Pages are cut
+out by their tags and parsed one by one, each as an XML document of its own without a DTD: no entity can expand, and
+a damaged page damages no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from lxml import etree
+from pyarrow import fs
+
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Redirect, Rejected
+from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, is_multistream_bz2, read_head
+from transforms.sources.wikitext import Site, TooComplex, plain_text
+
+NOT_AN_ARTICLE = "not an article"
+NOT_WIKITEXT = "not wikitext"
+NO_TEXT = "no text"
+
+_WIKIMEDIA = re.compile(r"\.(?:wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikiversity|wikivoyage)\.org$")
+_EXCERPT = 200
+
+
+class SiteInfo(NamedTuple):
+    """What the head of a dump says about its wiki."""
+
+    dbname: str
+    url_prefix: str
+    licence: str
+    site: Site
+
+
+def read_siteinfo(head: bytes) -> SiteInfo:
+    """The siteinfo in the first bytes of a dump; English Wikipedia's conventions for what it does not say."""
+    root = re.search(rb"<mediawiki\b[^>]*>", head)
+    language = re.search(rb'xml:lang="([^"]*)"', root[0]) if root else None
+    element = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
+    info = etree.fromstring(element[0], _parser()) if element else etree.Element("siteinfo")
+    base = urlsplit(info.findtext("base") or "")
+    host = base.hostname or ""
+    namespaces = {each.text: int(each.get("key")) for each in info.iterfind("namespaces/namespace") if each.text}
+    return SiteInfo(
+        dbname=info.findtext("dbname") or _dbname(host) or "wiki",
+        url_prefix=f"{'https' if _WIKIMEDIA.search(host) else base.scheme}://{base.netloc}{base.path.rpartition('/')[0]}/"
+        if host
+        else "",
+        licence="CC BY-SA 4.0" if _WIKIMEDIA.search(host) else "unknown",
+        site=Site(
+            language=language[1].decode() if language else "en",
+            namespaces=namespaces,
+            capitalise=info.findtext("case") != "case-sensitive",
+        ),
+    )
+
+
+def _dbname(host: str) -> str:
+    """Dumps older than 2013 have no dbname: en.wikipedia.org is enwiki."""
+    labels = host.removeprefix("www.").split(".")
+    project = {"wikipedia": "wiki"}.get(labels[1], labels[1]) if len(labels) == 3 else ""
+    return labels[0].replace("-", "_") + project if project else "_".join(labels)
+
+
+class WikipediaXml:
+    name = "wikipedia-xml"
+    version = 1
+
+    def recognises(self, path: str, head: bytes) -> bool:
+        return (
+            re.match(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<mediawiki\b", head, re.DOTALL)
+            is not None
+        )
+
+    def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
+        codec = _codec(filesystem, file.path)
+        divisible = codec == "none" or (codec == "bz2" and is_multistream_bz2(filesystem, file.path))
+        step = max(1, target_bytes) if divisible else max(1, file.size)
+        return [Segment(start, min(start + step, file.size)) for start in range(0, max(1, file.size), step)]
+
+    def read(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+    ) -> Iterator[Item]:
+        """Reasons: Filtered "not an article", "not wikitext", "no text"; Rejected "page_too_large", "too_many_nodes",
+        "too_deep"; Corrupt "truncated", "corrupt", "trailing_bytes" (see streams), "cut_page", "invalid_utf8",
+        "invalid_xml"."""
+        try:
+            info = read_siteinfo(read_head(filesystem, file.path))
+        except etree.XMLSyntaxError as error:
+            yield Corrupt("invalid_xml", 0, f"{file.path!r} has a damaged <siteinfo> ({error}) at byte 0; {REMEDY}")
+            return
+        except Damaged as damaged:
+            if segment.start == 0:
+                yield Corrupt(damaged.reason, damaged.byte, damaged.message)
+            return
+        for page in _pages(filesystem, file.path, segment, options.max_page_bytes):
+            yield page if isinstance(page, Corrupt | Rejected) else _item(file.path, page, info, options)
+
+
+WIKIPEDIA_XML = WikipediaXml()
+
+
+class _Page(NamedTuple):
+    byte: int
+    xml: bytes
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True, remove_comments=True
+    )
+
+
+def _item(path: str, page: _Page, info: SiteInfo, options: ReadOptions) -> Item:
+    try:
+        element = etree.fromstring(page.xml, _parser())
+    except etree.XMLSyntaxError as error:
+        return _unparsable(path, page, error)
+    title = element.findtext("title") or ""
+    page_id = element.findtext("id") or ""
+    revision = element.findall("revision")[-1:]
+    text = revision[0].findtext("text") or "" if revision else ""
+    model = revision[0].findtext("model") if revision else None
+    if (element.findtext("ns") or str(info.site.namespace(title))).strip() != "0":
+        return Filtered(NOT_AN_ARTICLE)
+    if target := _redirect_target(element, text):
+        return Redirect(info.dbname, title, info.site.title(target))
+    if model not in (None, "wikitext"):
+        return Filtered(NOT_WIKITEXT)
+    try:
+        plain, links = plain_text(text, site=info.site, max_nodes=options.max_nodes, max_depth=options.max_depth)
+    except TooComplex as refused:
+        return Rejected(refused.reason, f"byte {page.byte}, page {page_id}", f"{title}: {text}"[:_EXCERPT])
+    if not plain:
+        return Filtered(NO_TEXT)
+    return Document(
+        doc_id=f"{info.dbname}:{page_id}",
+        source=info.dbname,
+        title=title,
+        url=info.url_prefix + quote(title.replace(" ", "_"), safe=";@$!*(),/~:'") if info.url_prefix else "",
+        licence=info.licence,
+        text=plain,
+        links=links,
+    )
+
+
+_REDIRECT = re.compile(r"\s*#redirect[^\[\n]*\[\[\s*:?([^\]|\n]+)", re.IGNORECASE)
+
+
+def _redirect_target(page: etree._Element, text: str) -> str:
+    """Where a redirect points to; dumps before 2012 say so in the text only."""
+    redirect = page.find("redirect")
+    if redirect is not None and redirect.get("title"):
+        return redirect.get("title")
+    match = _REDIRECT.match(text)
+    return match[1] if match else ""
+
+
+def _unparsable(path: str, page: _Page, error: etree.XMLSyntaxError) -> Corrupt:
+    excerpt = page.xml[:_EXCERPT].decode("utf-8", errors="replace")
+    try:
+        page.xml.decode("utf-8")
+    except UnicodeDecodeError as bad:
+        what = f"invalid UTF-8, {bad.start:,} bytes into the page that begins"
+        return Corrupt("invalid_utf8", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
+    what = f"invalid XML ({error.msg}) in the page that begins"
+    return Corrupt("invalid_xml", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
+
+
+_BEGIN = b"<page>"
+_END = b"</page>"
+_FOOTER = b"</mediawiki>"
+
+
+def _pages(filesystem: fs.FileSystem, path: str, segment: Segment, limit: int) -> Iterator[_Page | Rejected | Corrupt]:
+    """The pages that begin in a segment, in order, and what is wrong between and in them; one page in memory."""
+    exact = _codec(filesystem, path) == "none"
+    size = filesystem.get_file_info(path).size
+    ending = b""
+    start: int | None = segment.start
+    while start is not None:
+        cutter = _Cutter(path, limit=limit, exact=exact)
+        try:
+            for offset, data in chunks(filesystem, path, start=start, end=segment.end):
+                ending = (ending + data[-64:])[-64:]
+                yield from cutter.add(offset, data)
+            start = None
+        except Damaged as damaged:
+            yield from cutter.cut()
+            yield Corrupt(damaged.reason, damaged.byte, damaged.message)
+            start = damaged.resume
+            ending = b""
+    # The last page may go on behind the segment. Damage there is for the reader of that segment to report.
+    with suppress(Damaged):
+        rest = chunks(filesystem, path, start=segment.end)
+        cutter.end_of_segment()
+        while cutter.is_open and (more := next(rest, None)):
+            yield from cutter.add(*more)
+    yield from cutter.cut()
+    if ending and segment.end >= size and _FOOTER not in ending:
+        what = f"ends without {_FOOTER.decode()}, so pages may be missing,"
+        yield Corrupt("truncated", size, f"{path!r} {what} at byte {size:,}; {REMEDY}")
+
+
+class _Cutter:
+    """Cuts pages out of a stream of bytes; keeps no more of it than the page it is in."""
+
+    def __init__(self, path: str, *, limit: int, exact: bool) -> None:
+        self._path = path
+        self._limit = limit
+        self._exact = exact  # a byte of the stream is a byte of the file
+        self._bytes = b""
+        self._position = 0  # of the first of these bytes in the stream
+        self._origins: deque[tuple[int, int]] = deque()  # position in the stream, offset in the file
+        self._last: int | None = None  # where the segment ends in the stream, once that is known
+        self._page: int | None = None  # offset in the file of the page we are in
+        self._skipped = 0  # bytes of that page already thrown away, as it is too large
+        self._head = b""  # and what it began with
+
+    def end_of_segment(self) -> None:
+        self._last = self._position + len(self._bytes)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a page (or what may be the tag of one) has begun in the segment and not ended."""
+        return self._page is not None or any(self._bytes.endswith(_BEGIN[:length]) for length in range(1, len(_BEGIN)))
+
+    def add(self, offset: int, data: bytes) -> Iterator[_Page | Rejected | Corrupt]:
+        at = 0
+        searched = max(0, len(self._bytes) - len(_END) + 1)
+        self._origins.append((self._position + len(self._bytes), offset))
+        self._bytes += data
+        while True:
+            if self._page is None:
+                begin = self._bytes.find(_BEGIN, at)
+                if begin < 0 or (self._last is not None and self._position + begin >= self._last):
+                    at = max(at, len(self._bytes) - len(_BEGIN) + 1)
+                    break
+                self._page = self._stored(self._position + begin)
+                at, searched = begin, begin + len(_BEGIN)
+            end = self._bytes.find(_END, searched)
+            next_page = self._bytes.find(_BEGIN, max(searched, at + len(_BEGIN)), end if end >= 0 else len(self._bytes))
+            if next_page >= 0:
+                yield from self.cut(self._bytes[at:])
+                at = next_page
+            elif end >= 0:
+                end += len(_END)
+                yield self._finished(self._bytes[at:end])
+                at = end
+            else:
+                break
+            searched = at
+        if self._page is not None and self._skipped + len(self._bytes) - at > self._limit:
+            self._head = self._head or self._bytes[at : at + 4 * _EXCERPT]
+            keep = max(at, len(self._bytes) - len(_END) + 1)
+            self._skipped += keep - at
+            at = keep
+        self._bytes = self._bytes[at:]
+        self._position += at
+
+    def cut(self, page: bytes | None = None) -> Iterator[Corrupt]:
+        """The page we are in, if any, has no end."""
+        if self._page is not None:
+            what = f"has no {_END.decode()} for the page that begins"
+            excerpt = (self._head or (self._bytes if page is None else page))[:_EXCERPT].decode("utf-8", "replace")
+            yield Corrupt("cut_page", self._page, f"{self._path!r} {what} at byte {self._page:,}; {REMEDY}", excerpt)
+        self._page, self._skipped, self._head = None, 0, b""
+
+    def _finished(self, xml: bytes) -> _Page | Rejected:
+        assert self._page is not None
+        page = _Page(self._page, xml)
+        size = self._skipped + len(xml)
+        head = (self._head or xml)[: 4 * _EXCERPT].decode("utf-8", "replace")
+        self._page, self._skipped, self._head = None, 0, b""
+        return page if size <= self._limit else Rejected("page_too_large", f"byte {page.byte}", head[:_EXCERPT])
+
+    def _stored(self, position: int) -> int:
+        while len(self._origins) > 1 and self._origins[1][0] <= position:
+            self._origins.popleft()
+        start, offset = self._origins[0]
+        return offset + position - start if self._exact else offset
+
+
+def _codec(filesystem: fs.FileSystem, path: str) -> str:
+    with filesystem.open_input_stream(path, compression=None) as stream:
+        return codec_of(path, stream.read(1 << 16))
