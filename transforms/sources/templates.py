@@ -92,16 +92,8 @@ def _before(prefix: str) -> Expansion:
     return lambda a: prefix + a.at(0) if a.at(0) else ""
 
 
-def _after(suffix: str) -> Expansion:
-    return lambda a: a.at(0) + suffix if a.at(0) else ""
-
-
 def _block(a: Arguments) -> str:
     return f"\n\n{a.at(0) or a.first_of('text', 'quote', 'content')}\n\n"
-
-
-def _text_argument(a: Arguments) -> str:
-    return a.first_of("text") or a.at(-1)
 
 
 def _years(prefix: str) -> Expansion:
@@ -110,36 +102,51 @@ def _years(prefix: str) -> Expansion:
 
 UNITS = {
     "c": "°C", "f": "°F", "k": "K", "sqmi": "sq mi", "sqft": "sq ft", "sqkm": "km2", "cuft": "cu ft", "cuin": "cu in",
-    "e3km2": "thousand km2", "e6km2": "million km2", "usgal": "US gal", "impgal": "imp gal", "ftin": "ft",
-    "lb-f": "lbf", "kph": "km/h", "mi/h": "mph", "lk": "", "e6m3": "million m3", "tonne": "tonnes", "lt": "long tons",
-    "st": "short tons", "ton": "tons", "mile": "miles", "acre": "acres", "hands": "hands", "pc": "pc", "ly": "light-years",
+    "cumi": "cu mi", "cuyd": "cu yd", "usgal": "US gal", "impgal": "imp gal", "lb-f": "lbf", "kph": "km/h",
+    "mi/h": "mph", "tonne": "tonnes", "lt": "long tons", "ton": "tons", "mile": "miles", "acre": "acres",
+    "ly": "light-years", "oilbbl": "barrels", "oilbbl/d": "barrels per day", "koilbbl/d": "thousand barrels per day",
+    "moilbbl": "million barrels", "moilbbl/d": "million barrels per day", "goilbbl": "billion barrels",
 }  # fmt: skip
+_POWERS = {"e3": "thousand ", "e6": "million ", "e9": "billion ", "e12": "trillion "}
 _RANGES = {
     "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "+/-": " ± ",
     "±": " ± ", "to(-)": " to ", "and(-)": " and ", ",": ", ",
 }  # fmt: skip
+_NUMBER = re.compile(r"[-+−]?\d[\d,.]*(?:[ +]?\d+/\d+)?")
 
 
 def _convert(a: Arguments) -> str:
-    """The measure as the author gave it: {{convert|5|to|10|km|mi}} is "5 to 10 km", {{convert|5|ft|11|in}} "5 ft 11 in"."""
+    """The measure in its first unit: {{convert|5|to|1000|km|mi}} is "5 to 1,000 km"."""
     words = list(a.positional)
-    value = words.pop(0) if words else ""
+    value = _grouped(words.pop(0)) if words else ""
     while len(words) >= 2 and words[0].lower() in _RANGES:
-        value += _RANGES[words[0].lower()] + words[1]
+        value += _RANGES[words[0].lower()] + _grouped(words[1])
         words = words[2:]
-    unit = words.pop(0) if words else ""
-    unit = UNITS.get(unit.lower(), unit)
-    if len(words) >= 2 and unit in {"ft", "lb", "st", "mi"} and re.fullmatch(r"[\d.,/]+", words[0]):
+    unit = _unit(words.pop(0)) if words else ""
+    if len(words) >= 2 and unit in {"ft", "lb", "st", "mi", "yd"} and _NUMBER.fullmatch(words[0]):
         return f"{value} {unit} {words[0]} {words[1]}"
-    hyphen = "-" if a.named.get("adj") in {"on", "mid"} else " "
+    hyphen = "-" if a.named.get("adj") in {"on", "mid"} and unit.isalpha() else " "
     return f"{value}{hyphen}{unit}" if unit else value
+
+
+def _unit(written: str) -> str:
+    power = re.match(r"e(?:3|6|9|12)(?=\D)", written)
+    if power:
+        return _POWERS[power[0]] + _unit(written[power.end() :])
+    return UNITS.get(written.lower(), written)
+
+
+def _grouped(number: str) -> str:
+    """1234567.25 is 1,234,567.25."""
+    whole = re.fullmatch(r"([-+−]?)(\d{4,})((?:\.\d*)?)", number)
+    return f"{whole[1]}{int(whole[2]):,}{whole[3]}" if whole and whole[2][0] != "0" else number
 
 
 def _value(a: Arguments) -> str:
     """{{val|1.5|e=6|u=km}} is "1.5×10^6 km"."""
     exponent = f"×10^{a.named['e']}" if a.named.get("e") else ""
     units = a.first_of("u", "ul", "up")
-    return f"{a.at(0)}{exponent} {units}".strip()
+    return f"{_grouped(a.at(0))}{exponent} {units}".strip()
 
 
 def _fraction(a: Arguments) -> str:
@@ -157,19 +164,17 @@ MONTHS = (
 
 def _date(a: Arguments) -> str:
     """{{birth date|1950|1|31}} is "31 January 1950"; the day and the month may be missing."""
-    year, month, day = (a.at(0), a.at(1), a.at(2)) if len(a.positional) < 6 else (a.at(0), a.at(1), a.at(2))
+    year, month, day = a.at(0), a.at(1), a.at(2).lstrip("0")
     if month.isdecimal() and 1 <= int(month) <= 12:
         month = MONTHS[int(month) - 1]
-    date = [day.lstrip("0"), month, year]
-    if a.named.get("mf") in {"yes", "y"} and day and month:
-        return f"{month} {date[0]}, {year}"
-    return " ".join(filter(None, date))
+    if a.first_of("mf") and day and month:
+        return f"{month} {day}, {year}"
+    return " ".join(filter(None, (day, month, year)))
 
 
 def _as_of(a: Arguments) -> str:
-    if a.named.get("alt"):
-        return a.named["alt"]
-    return f"{'as' if a.named.get('lc') else 'As'} of {_date(a)}{a.named.get('post', '')}"
+    shown = a.named.get("alt") or f"{'as' if a.named.get('lc') else 'As'} of {_date(a)}"
+    return shown + a.named.get("post", "")
 
 
 def _nihongo(a: Arguments) -> str:
@@ -188,30 +193,29 @@ def _chinese(a: Arguments) -> str:
     return "; ".join(filter(None, named)) or a.at(0)
 
 
-def _ship(prefix: str) -> Expansion:
-    def expansion(a: Arguments) -> str:
-        if not a.at(0):
-            return ""
-        return f"[[{prefix} {a.at(0)} ({a.at(1)})|{prefix} {a.at(0)}]]" if a.at(1) else f"[[{prefix} {a.at(0)}]]"
+def _ship(prefix: str, a: Arguments) -> str:
+    """{{HMS|Hood|51}} is a link to HMS Hood (51), shown without the number."""
+    name = f"{prefix} {a.at(0)}".strip()
+    if not a.at(0):
+        return ""
+    return f"[[{name} ({a.at(1)})|{name}]]" if a.at(1) else f"[[{name}]]"
 
-    return expansion
+
+def _prefixed_ship(prefix: str) -> Expansion:
+    return lambda a: _ship(prefix, a)
 
 
 def _flag(a: Arguments) -> str:
-    name = a.named.get("name") or a.at(0)
+    name = a.first_of("name") or a.at(0)
     return f"[[{name}]]" if name else ""
 
 
-def _sic(a: Arguments) -> str:
-    return "".join(a.positional[:2]) if a.at(0) not in {"", "?", "!"} else ""
+def _enclosed(before: str, after: str) -> Expansion:
+    return lambda a: before + a.at(0) + after if a.at(0) else ""
 
 
-def _quoted_gloss(a: Arguments) -> str:
-    return f"‘{a.at(0)}’" if a.at(0) else ""
-
-
-def _script(a: Arguments) -> str:
-    return a.at(1) or a.at(0)
+def _items(a: Arguments) -> str:
+    return "".join(f"\n* {each}" for each in a.positional) + "\n"
 
 
 def _marriage(a: Arguments) -> str:
@@ -219,141 +223,132 @@ def _marriage(a: Arguments) -> str:
     return f"{a.at(0)} (m. {years})" if years else a.at(0)
 
 
-def _price(a: Arguments) -> str:
-    return re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", a.at(0))
-
-
 def _nuclide(a: Arguments) -> str:
     return f"{a.at(0)}-{a.at(1)}" if a.at(1) else a.at(0)
 
 
 def _music(a: Arguments) -> str:
-    signs = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "doubleflat": "𝄫", "doublesharp": "𝄪"}
+    signs = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮"}
     return signs.get(a.at(0).lower(), a.at(1))
 
 
 LANGUAGES = {
-    "ar": "Arabic", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech",
-    "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek", "eo": "Esperanto", "es": "Spanish", "et": "Estonian",
-    "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gd": "Scottish Gaelic",
-    "gl": "Galician", "grc": "Ancient Greek", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian",
+    "af": "Afrikaans", "am": "Amharic", "ang": "Old English", "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian",
+    "ber": "Berber", "bg": "Bulgarian", "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh",
+    "da": "Danish", "de": "German", "el": "Greek", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque",
+    "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gd": "Scottish Gaelic", "gl": "Galician",
+    "grc": "Ancient Greek", "haw": "Hawaiian", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian",
     "hy": "Armenian", "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ka": "Georgian",
-    "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "mn": "Mongolian",
-    "mr": "Marathi", "ms": "Malay", "mt": "Maltese", "nl": "Dutch", "no": "Norwegian", "pa": "Punjabi", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sa": "Sanskrit", "sk": "Slovak", "sl": "Slovene",
+    "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian",
+    "mn": "Mongolian", "mr": "Marathi", "ms": "Malay", "mt": "Maltese", "ne": "Nepali", "nl": "Dutch",
+    "no": "Norwegian",     "non": "Old Norse", "pa": "Punjabi", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+    "rus": "Russian", "sa": "Sanskrit", "sco": "Scots", "si": "Sinhala", "sk": "Slovak", "sl": "Slovene",
     "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai",
-    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "yi": "Yiddish", "zh": "Chinese",
-    "az": "Azerbaijani", "ber": "Berber", "rus": "Russian", "sco": "Scots", "haw": "Hawaiian", "non": "Old Norse",
-    "ang": "Old English", "af": "Afrikaans", "am": "Amharic", "ne": "Nepali", "si": "Sinhala", "tl": "Tagalog",
+    "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
+    "yi": "Yiddish", "zh": "Chinese",
 }  # fmt: skip
 """English names of languages, which {{lang-fr|mot}} writes before the word."""
 
-
-def _all(expansion: Expansion, *names: str) -> dict[str, Expansion]:
-    return dict.fromkeys(names, expansion)
-
-
-KEPT: dict[str, Expansion] = {
+_TABLE: tuple[tuple[Expansion, str], ...] = (
     # Signs and spaces
-    **_all("–", "ndash", "en dash", "nsndns"),
-    **_all(" – ", "snd", "snds", "spnd", "sndash", "spaced ndash", "spaced en dash", "spndash", "dash"),
-    **_all("—", "mdash", "em dash", "mdashb"),
-    **_all(" — ", "smd", "spaced mdash", "spaced em dash", "smdash"),
-    **_all("'", "'", "apos", "`"),
-    **_all("'s", "'s"),
-    **_all("' \"", "' \""),
-    **_all("\" '", "\" '"),
-    **_all("\"'", "\"'"),
-    **_all("'\"", "'\""),
-    **_all('"', '-"', '"-'),
-    **_all(" ", "nbsp", "space", "spaces", "sp", "thinsp", "thin space", "hair space", "hairsp", "gap", "indent", "0", "figure space"),
-    **_all(" · ", "·", "dot", "middot", "bullet", "•", "bull", "sep"),
-    **_all("|", "!", "pipe"),
-    **_all("=", "=", "equals"),
-    **_all("×", "times", "×"),
-    **_all("−", "minus", "−"),
-    **_all("…", "ellipsis", "..."),
-    **_all("ʻ", "okina", "ʻ", "wg"),
-    **_all("ʾ", "hamza"),
-    **_all("ʿ", "ayin", "ayn"),
-    **_all("†", "dagger", "extinct"),
-    **_all("&", "&", "amp"),
-    **_all("°C", "°c"),
-    **_all("°F", "°f"),
-    **_all("CO2", "co2"),
-    **_all("H2O", "h2o"),
-    **_all("π", "pi"),
+    ("–", "ndash, en dash"),
+    (" – ", "snd, snds, spnd, sndash, spaced ndash, spaced en dash, spndash, dash"),
+    ("—", "mdash, em dash, mdashb"),
+    (" — ", "spaced mdash, spaced em dash"),
+    ("'", "', apos"),
+    ("'s", "'s"),
+    ("' \"", "' \""),
+    ("\" '", "\" '"),
+    ("\"'", "\"'"),
+    ("'\"", "'\""),
+    ('"', '-"'),
+    (" ", "nbsp, space, spaces, thinsp, thin space, hair space, hairsp, gap, indent"),
+    (" · ", "·, dot, middot, bullet, •, bull, sep"),
+    ("|", "!, pipe"),
+    ("=", "=, equals"),
+    ("×", "times"),
+    ("−", "minus, −"),
+    ("…", "ellipsis, ..."),
+    ("ʻ", "okina"),
+    ("ʾ", "hamza"),
+    ("ʿ", "ayin"),
+    ("†", "dagger, extinct"),
+    ("&", "&"),
+    ("π", "pi"),
+    ("CO2", "co2"),
+    ("H2O", "h2o"),
     # Text in another dress
-    **_all(
+    (
         0,
-        "nowrap", "nobr", "nobreak", "no wrap", "nowraplinks", "j", "small", "smaller", "smalldiv", "big", "bigger", "large",
-        "larger", "huge", "center", "centre", "midsize", "longitem", "nobold", "noitalic", "noitalics", "normal", "em",
-        "strong", "strongbad", "bold", "italic", "italics", "ital", "smallcaps", "sc", "smallcaps all", "sc2", "abbr",
-        "abbrv", "tooltip", "abbrlink", "vanchor", "visible anchor", "vis anchor", "linktext", "kbd", "code", "codett",
-        "tt", "mono", "monospace", "samp", "var", "mvar", "math", "mathcal", "math2", "sub", "su", "underline", "u",
-        "strikethrough", "nastaliq", "script/arabic", "script/hebrew", "unicode", "rtl", "ipa", "phon", "pinyin", "wikt-lang",
-        "not a typo", "as written", "typo", "chem name", "proper name", "ill", "interlanguage link", "illm", "lang-rus", "link-interwiki",
-        "nihongo2", "zh2", "plainlist", "flatlist", "nowrap begin", "columns-list", "col-list", "cols", "railgauge", "track gauge",
-        "flagu", "flagcountry", "flagteam", "keypress", "key press", "key", "button", "asiantitle", "vr", "mono span", "title", "blue", "red",
-        "oldstyledate", "old style date", "bibleverse", "noble", "overline", "overarc", "vec", "vol.", "vol", "transl2", "hlist-item",
-        "wdl", "fact-inline", "clarify span", "inflation2", "nowiki", "longlink", "citation needed span", "cnspan",
+        "nowrap, nobr, nobreak, nowraplinks, j, small, smaller, big, bigger, large, larger, huge, center, centre, midsize",
     ),
-    **_all(1, "lang", "langnf", "wikt", "rtl-lang", "rtl lang", "ltr-lang", "sort", "sortname2", "hs", "fontcolor", "font color",
-           "tooltip2", "wiktlang", "text", "background color", "bg", "span", "resize2", "inflation-year-old"),
-    **_all(-1, "transl", "transliteration", "resize", "font", "fontsize", "font size", "color", "colour", "shy2"),
-    **_all(_text_argument, "rotate", "align", "font text", "larger font"),
-    **_all(_script, "script"),
-    **_all(_before("^"), "sup", "exp", "e"),
-    **_all(_before("⟨"), "langle"),
-    **_all(lambda a: f"⟨{a.at(0)}⟩" if a.at(0) else "", "angbr", "angle bracket", "grapheme", "angbr ipa", "char"),
-    **_all(lambda a: f"[{a.at(0)}]" if a.at(0) else "", "bracket", "brackets", "ipaphon"),
-    **_all(lambda a: f"/{a.at(0)}/" if a.at(0) else "", "ipaslink", "ipas", "slink/"),
-    **_all(_quoted_gloss, "gloss", "glossary link", "tr"),
-    **_all(lambda a: f"lit. ‘{a.at(0)}’" if a.at(0) else "", "lit", "literally", "literal translation"),
-    **_all(_sic, "sic", "as written sic"),
-    **_all(lambda a: f"{a.at(1)} {a.at(0)}".strip() if a.at(1) else a.at(0), "sortdate"),
-    **_all(lambda a: f"{a.at(0)} {a.at(1)}".strip(), "sortname"),
-    **_all(_nihongo, "nihongo", "nihongo4", "nihongo krt", "korean-name"),
-    **_all(_nihongo3, "nihongo3", "nihongo foot"),
-    **_all(_chinese, "zh", "lang-zh", "zh-cn", "zh-tw", "linktext-zh", "ko-hhrm"),
-    **_all(lambda a: a.first_of("hangul") or a.at(0), "korean", "ko"),
-    **_all(_marriage, "marriage"),
+    (
+        0,
+        "nobold, noitalic, normal, em, strong, bold, italic, italics, smallcaps, sc, smallcaps all, underline, overline",
+    ),
+    (
+        0,
+        "abbr, abbrv, tooltip, abbrlink, vanchor, visible anchor, linktext, longitem, proper name, not a typo",
+    ),
+    (
+        0,
+        "kbd, code, codett, tt, mono, samp, var, mvar, math, sub, vec, unicode, nastaliq, script/arabic, script/hebrew",
+    ),
+    (0, "ipa, pinyin, ill, interlanguage link, illm, lang-rus, nihongo2, vr, railgauge, track gauge, oldstyledate"),
+    (0, "plainlist, flatlist, columns-list, citation needed span, cnspan, clarify span, bibleverse, vol."),
+    (1, "lang, wikt-lang, wt, rtl-lang, sort, fontcolor, font color, script"),
+    (-1, "transl, transliteration, resize, font, fontsize, color, colour"),
+    (_before("^"), "sup, e"),
+    (_enclosed("⟨", "⟩"), "angbr, angle bracket, grapheme, angbr ipa"),
+    (_enclosed("[", "]"), "bracket, ipablink"),
+    (_enclosed("/", "/"), "ipaslink"),
+    (_enclosed("‘", "’"), "gloss"),
+    (_enclosed("lit. ‘", "’"), "lit, literally, literal translation"),
+    (_joined(""), "sic"),
+    (_joined(" "), "sortname"),
+    (_nihongo, "nihongo, nihongo4, nihongo krt"),
+    (_nihongo3, "nihongo3"),
+    (_chinese, "zh, lang-zh"),
+    (lambda a: a.first_of("hangul") or a.at(0), "korean, ko-hhrm"),
+    (_marriage, "marriage"),
     # Numbers, measures, dates
-    **_all(_convert, "convert", "cvt", "conv", "cv"),
-    **_all(_value, "val"),
-    **_all(_fraction, "frac", "fraction", "sfrac", "tmath", "half"),
-    **_all(_joined(""), "chem", "chem2", "che", "molecular formula"),
-    **_all(_nuclide, "nuclide2"),
-    **_all(lambda a: f"{a.at(0)}-{a.at(1)}" if a.at(1) else a.at(0), "nuclide", "simplenuclide", "simplenuclide2"),
-    **_all(_years("c."), "circa", "c.", "ca.", "ca", "c"),
-    **_all(_years("fl."), "floruit", "fl.", "fl"),
-    **_all(_years("r."), "reign", "r."),
-    **_all(_date, "date", "start date", "end date", "birth date", "birth date and age", "death date", "death date and age",
-           "birth-date", "death-date", "birth-date and age", "bda", "dda", "dts", "film date", "start date and age", "dob", "birth year and age"),
-    **_all(_as_of, "as of", "asof"),
-    **_all(_price, "format price", "formatprice", "formatnum", "nts", "number", "num", "decimals", "gaps"),
-    **_all(_before("US$"), "us$", "usd"),
-    **_all(_before("A$"), "a$", "aud"),
-    **_all(_before("C$"), "c$", "cad", "can$"),
-    **_all(_before("£"), "gbp", "£", "pound sterling"),
-    **_all(_before("€"), "eur", "euro", "€"),
-    **_all(_before("₹"), "inr", "indian rupee", "rs", "rs."),
-    **_all(_before("¥"), "jpy", "yen", "jp¥", "¥"),
-    **_all(_before("₩"), "krw", "won"),
-    **_all(lambda a: f"{a.first_of('code')} {a.at(0)}".strip(), "currency"),
-    **_all(_after("%"), "percentage2", "pct"),
-    **_all(_after("%"), "percent2"),
-    **_all(_music, "music"),
+    (_convert, "convert, cvt"),
+    (_value, "val"),
+    (_fraction, "frac, fraction, sfrac"),
+    (_joined(""), "chem, chem2, che"),
+    (_nuclide, "nuclide, nuclide2, simplenuclide"),
+    (lambda a: _grouped(a.at(0)), "format price, formatprice, formatnum, nts, number, gaps"),
+    (_years("c."), "circa, c., ca., ca"),
+    (_years("fl."), "floruit, fl."),
+    (_years("r."), "reign, r."),
+    (_date, "date, start date, end date, start date and age, film date, dts, birth date, birth date and age, bda"),
+    (_date, "death date, death date and age, birth-date, birth-date and age, death-date, death-date and age"),
+    (_as_of, "as of"),
+    (_before("US$"), "us$, usd"),
+    (_before("A$"), "a$, aud"),
+    (_before("C$"), "c$, cad, can$"),
+    (_before("£"), "gbp, £, pound sterling"),
+    (_before("€"), "eur, euro, €"),
+    (_before("₹"), "inr, indian rupee"),
+    (_before("¥"), "jpy, yen, ¥"),
+    (_before("₩"), "krw, won"),
+    (lambda a: f"{a.first_of('code')} {a.at(0)}".strip(), "currency"),
+    (_music, "music"),
     # Names and their links
-    **{prefix: _ship(prefix.upper()) for prefix in ("uss", "hms", "hmcs", "hmas", "ss", "rms", "sms", "mv", "ms", "usns", "uscgc", "ins")},
-    **_all(lambda a: _ship(a.at(0))(Arguments(a.positional[1:], a.named)) if a.at(0) else a.at(1), "ship"),
-    **_all(_flag, "flag", "flagcountry2", "flaglink"),
+    *(
+        (_prefixed_ship(name.upper()), name)
+        for name in ("uss", "hms", "hmcs", "hmas", "ss", "rms", "sms", "mv", "usns")
+    ),
+    (lambda a: _ship(a.at(0), Arguments(a.positional[1:], a.named)), "ship"),
+    (_flag, "flag, flagu, flagcountry"),
     # Blocks of prose and lists
-    **_all(_block, "quote", "blockquote", "cquote", "quotation", "bquote", "quote1", "centered pull quote", "poemquote", "poem quote",
-           "verse translation", "pre2", "pre", "poem", "block indent", "block quote"),
-    **_all(_joined(", "), "hlist", "comma separated entries", "cslist"),
-    **_all(lambda a: "".join(f"\n* {each}" for each in a.positional) + "\n", "ubl", "unbulleted list", "vunblist", "bulleted list",
-           "blist", "ordered list", "plain list", "unordered list", "indented plainlist"),
-    **_all(lambda a: f"\n; {a.at(0)}\n", "term", "glossary term"),
-    **_all(lambda a: f"\n: {a.at(0) or a.first_of('defn')}\n", "defn"),
-}  # fmt: skip
+    (_block, "quote, blockquote, block quote, cquote, quotation, bquote, centered pull quote, poemquote, poem quote"),
+    (_block, "verse translation, pre, pre2, block indent"),
+    (_joined(", "), "hlist, comma separated entries, cslist"),
+    (_items, "ubl, unbulleted list, vunblist, bulleted list, blist, ordered list"),
+    (lambda a: f"\n; {a.at(0)}\n", "term"),
+    (lambda a: f"\n: {a.at(0) or a.first_of('defn')}\n", "defn"),
+)
+
+KEPT: dict[str, Expansion] = {name: expansion for expansion, names in _TABLE for name in names.split(", ")}
+"""Templates by their name in lower case."""

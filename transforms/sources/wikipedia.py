@@ -1,8 +1,8 @@
 """Wikipedia's XML dumps (pages-articles): every page becomes one item, from any part of the file alone.
 
-A page belongs to the segment that its `<page>` begins in; its reader goes on behind the segment for the rest of it. In a
-multistream bz2 the same holds by streams, also for files whose pages cross streams (pbzip2 writes those). Pages are cut
-out by their tags and parsed one by one, each as an XML document of its own without a DTD: no entity can expand, and
+A page belongs to the segment that its `<page>` begins in; its reader goes on behind the segment for the rest of it. In
+a multistream bz2 the same holds by streams, also for files whose pages cross streams (pbzip2 writes those). Pages are
+cut out by their tags and parsed one by one, each as an XML document of its own without a DTD: no entity can expand, and
 a damaged page damages no other.
 """
 

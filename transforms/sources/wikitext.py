@@ -8,8 +8,8 @@
 
 Between the steps the text carries its own marks: control characters, which XML cannot hold, so that no input can
 forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE: whatever a later step does to the characters around
-and in the anchor, the offsets are exact. MediaWiki's rules are followed where they say what a reader sees (mediawiki.org,
-"Help:Links", "Help:Formatting", "Preprocessor ABNF").
+and in the anchor, the offsets are exact. MediaWiki's rules are followed where they say what a reader sees
+(mediawiki.org: "Help:Links", "Help:Formatting", "Preprocessor ABNF").
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from html.entities import html5
-from typing import NamedTuple
 
 from transforms.sources.items import Link
 from transforms.sources.templates import expand, expansion_of
@@ -86,17 +85,18 @@ class Site:
 
 
 FILE_ALIASES = {
-    "de": ("bild",), "es": ("imagen",), "it": ("immagine",), "nl": ("afbeelding",), "pt": ("imagem",),
-    "pl": ("grafika",), "ru": ("изображение",), "uk": ("зображення",), "ja": ("画像",), "zh": ("图像", "圖像", "文件", "檔案"),
-    "sv": ("bild",), "no": ("bilde",), "da": ("billede",), "fi": ("kuva",), "cs": ("soubor",), "ar": ("صورة",), "he": ("תמונה",),
+    "ar": ("صورة",), "cs": ("soubor",), "da": ("billede",), "de": ("bild",), "es": ("imagen",), "fi": ("kuva",),
+    "he": ("תמונה",), "it": ("immagine",), "ja": ("画像",), "nl": ("afbeelding",), "no": ("bilde",), "pl": ("grafika",),
+    "pt": ("imagem",), "ru": ("изображение",), "sv": ("bild",), "uk": ("зображення",), "zh": ("图像", "圖像"),
 }  # fmt: skip
 """Older names of the file namespace, which pages still use and siteinfo does not list."""
 
 LINK_TRAILS = {
-    "ar": "ء-ي", "ca": "àèéíòóúç·ïü", "cs": "áčďéěíňóřšťúůýž", "da": "æøå", "de": "äöüß", "el": "α-ωάέόίύώήϊϋΐΰς", "es": "áéíóúñ",
-    "fi": "äö", "fr": "àâçéèêîôûäëïöüùÇÉÂÊÎÔÛÄËÏÖÜÀÈÙ", "he": "א-ת", "hu": "áéíóúöüőű", "it": "àéèíîìóòúù", "nl": "äöüïëéèà",
-    "no": "æøå", "pl": "ęóąśłżźćńĘÓĄŚŁŻŹĆŃ", "pt": "áâãàéêẽçíòóôõq̃úüűũ", "ro": "ăâîşţșț", "ru": "а-яё", "sk": "áäčďéíľĺňóôŕšťúýž",
-    "sv": "åäöéÅÄÖÉ", "tr": "çğıöşüÇĞİÖŞÜ", "uk": "абвгґдеєжзиіїйклмнопрстуфхцчшщьєюя'",
+    "ar": "ء-ي", "ca": "àèéíòóúç·ïü", "cs": "áčďéěíňóřšťúůýž", "da": "æøå", "de": "äöüß", "el": "α-ωάέόίύώήϊϋΐΰς",
+    "es": "áéíóúñ", "fi": "äö", "fr": "àâçéèêîôûäëïöüùÇÉÂÊÎÔÛÄËÏÖÜÀÈÙ", "he": "א-ת", "hu": "áéíóúöüőű",
+    "it": "àéèíîìóòúù", "nl": "äöüïëéèà", "no": "æøå", "pl": "ęóąśłżźćńĘÓĄŚŁŻŹĆŃ", "pt": "áâãàéêçíòóôõúü",
+    "ro": "ăâîşţșț", "ru": "а-яё", "sk": "áäčďéíľĺňóôŕšťúýž", "sv": "åäöéÅÄÖÉ", "tr": "çğıöşüÇĞİÖŞÜ",
+    "uk": "а-щьюяєіїґ'",
 }  # fmt: skip
 """Letters beside a-z that a link takes in from behind its brackets, by language."""
 
@@ -117,6 +117,7 @@ def plain_text(
     text = _tags(text)
     targets: list[str] = []
     text = _links(text, site, targets)
+    text = _BOLD_LINE.sub(rf"\n{'=' * _PSEUDO_HEADING}\1{'=' * _PSEUDO_HEADING}", text)
     text = _quotes(text)
     text = _close_gaps(text)
     return _place_links(_lines(text), targets)
@@ -350,10 +351,11 @@ _LANGUAGE_PREFIX = re.compile(
 )
 _SISTERS = frozenset(
     "w wikipedia wikt wiktionary n wikinews b wikibooks q wikiquote s wikisource v wikiversity voy wikivoyage c commons"
-    " d wikidata species wikispecies m meta metawikipedia mw mediawikiwiki foundation wmf incubator doi rfc hdl arxiv oeis"
-    " imdbname imdbtitle google phab toollabs toolforge bugzilla gerrit outreach tools".split()
+    " d wikidata species wikispecies m meta metawikipedia mw mediawikiwiki foundation wmf incubator doi rfc hdl arxiv"
+    " oeis imdbname imdbtitle google phab toollabs toolforge bugzilla gerrit outreach tools".split()
 )
 _PIPE_TRICK = re.compile(r"(?:[^:]*:)?\s*(.*?)\s*(?:\([^()]*\))?\s*", re.DOTALL)
+_PLAIN_TITLE = re.compile(r"\w+(?:[ -]\w+)*")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 
 
@@ -363,6 +365,9 @@ def _links(text: str, site: Site, targets: list[str]) -> str:
 
     def shown(match: re.Match[str]) -> str:
         target, label, trail = match.groups()
+        if label is None and _PLAIN_TITLE.fullmatch(target):  # nearly half of all links
+            targets.append(target[0].upper() + target[1:] if site.capitalise else target)
+            return f"{OPEN}{len(targets) - 1}{MIDDLE}{target}{trail}{CLOSE}"
         return _link(target, label, trail, site, targets)
 
     if "[[" in text:
@@ -378,7 +383,7 @@ def _external(match: re.Match[str]) -> str:
 
 
 def _nested_links(text: str, site: Site, targets: list[str]) -> str:
-    """Links that hold others: pictures, whose captions do. Others show their text, and the inner links are the links."""
+    """Links that hold others: pictures, whose captions do. Of any other the text shows, and the links in it count."""
     root: list[str] = []
     stack: list[list[str]] = []
     position = 0
@@ -436,7 +441,10 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
     return f"{before}{OPEN}{len(targets) - 1}{MIDDLE}{anchor}{CLOSE}{after}"
 
 
+_PSEUDO_HEADING = 7  # the level of a line all in bold or of a term alone, below any heading's
+_BOLD_LINE = re.compile(r"\n'''([^\n']+)'''[ \t]*(?=\n)")
 _RUN = re.compile(r"'{2,}")
+_ODD_RUN = re.compile(r"''''(?:''|(?!'))")
 
 
 def _quotes(text: str) -> str:
@@ -445,7 +453,9 @@ def _quotes(text: str) -> str:
         return text
     if "'''" in text:
         text = "\n".join(_balance_quotes(line) if "'''" in line else line for line in text.split("\n"))
-    return _RUN.sub(_apostrophes, text)
+    if _ODD_RUN.search(text):
+        return _RUN.sub(_apostrophes, text)
+    return text.replace("'''''", "").replace("'''", "").replace("''", "")
 
 
 def _apostrophes(match: re.Match[str]) -> str:
@@ -557,9 +567,10 @@ def _strip_end(out: list[str], characters: str) -> bool:
     return stripped
 
 
-_HEADING = re.compile(r"(={1,6})(.+?)\1\s*")
+_HEADING = re.compile(r"(={1,7})(.+?)\1")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+_PUNCTUATION = re.compile(r"[,;.)](?: |$)")
 _HAS_WORD = re.compile(r"\w")
 _COLON = re.compile(f" ?: | :|({OPEN}[^{CLOSE}]*{CLOSE})")
 
@@ -583,8 +594,11 @@ def _lines(text: str) -> str:
             item = line.lstrip("*#:; ")
             if line[: len(line) - len(item)].rstrip().endswith(";"):
                 colon = next((match for match in _COLON.finditer(item) if not match[1]), None)
-                blocks.item(item[: colon.start()] if colon else item)
-                blocks.item(item[colon.end() :] if colon else "")
+                if colon:
+                    blocks.item(item[: colon.start()])
+                    blocks.item(item[colon.end() :])
+                else:
+                    blocks.heading(_PSEUDO_HEADING, item)
             else:
                 blocks.item(item)
         elif first == "|" or line.startswith(("{|", "!-", "! ")) or ("!!" in line and first == "!"):
@@ -615,7 +629,10 @@ class _Blocks:
     def prose(self, line: str) -> None:
         if self._items:
             self.end_paragraph()
-        self._paragraph.append(line)
+        if self._paragraph and _PUNCTUATION.match(line):
+            self._paragraph[-1] += line  # what it followed was dropped with its line
+        else:
+            self._paragraph.append(line)
 
     def item(self, line: str) -> None:
         if self._paragraph:
@@ -650,7 +667,7 @@ class _Blocks:
 
 def _tidy(line: str) -> str:
     """A finished line, empty if it holds no word or is nothing but an address."""
-    line = " ".join(line.split())
+    line = " ".join(line.split()).lstrip(",;: ")
     if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
         return ""
     return line
@@ -662,14 +679,16 @@ _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 
 
 def _place_links(text: str, targets: list[str]) -> tuple[str, tuple[Link, ...]]:
-    text = _unprotected(text)
+    if _PROTECTED.search(text) or _PROTECTED.search("".join(targets)):
+        text = _unprotected(text)
+        targets = [_unprotected(target) for target in targets]
     pieces: list[str] = []
     links: list[Link] = []
     position = 0
     for index, piece in enumerate(_MARKS.split(text)):
         if index % 2:
             number, _, piece = piece.partition(MIDDLE)
-            links.append(Link(position, position + len(piece), _unprotected(targets[int(number)])))
+            links.append(Link(position, position + len(piece), targets[int(number)]))
         pieces.append(piece)
         position += len(piece)
     return "".join(pieces), tuple(links)
