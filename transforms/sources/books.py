@@ -62,6 +62,7 @@ _CREDITS = re.compile(
     r"|Project Gutenberg has|(?:and )?(?:the )?(?:Online )?Distributed Proofread|https?://|See \d+-h\.)",
     re.IGNORECASE,
 )
+_NOTES_WITHIN = 3_000  # characters from the end, or a twentieth of the text
 _TRANSCRIBERS_HEADING = re.compile(r"\n\W*Transcriber'?s?'? (?:End ?)?Notes?\b", re.IGNORECASE)
 
 _CONTENTS = re.compile(r"(?:TABLE OF )?CONTENTS[.:]?", re.IGNORECASE)
@@ -93,7 +94,7 @@ def _gutenberg_book(header: str, bodies: list[str]) -> Book:
     """A file of Project Gutenberg: one body, or several where files were joined."""
     title = _TITLE.search(header) or _FIRST_LINE.match(header)
     number = _NUMBER.search(header)
-    text = "\n\n".join(without_credits(without_typewriter_marks(without_footer(body))) for body in bodies)
+    text = "\n\n".join(without_credits(without_footer(without_typewriter_marks(body))) for body in bodies)
     width = wrap_width(text)
     return Book(
         title=_one_line(title[1]) if title else "",
@@ -116,7 +117,8 @@ def without_footer(text: str) -> str:
     lines = list(_END_LINE.finditer(text))
     if lines and len(text) - lines[-1].start() < _END_LINE_BEFORE:
         text = text[: lines[-1].start()]
-    notes = _TRANSCRIBERS_HEADING.search(text, len(text) - len(text) // 20)
+    behind = max(len(text) // 2, len(text) - max(_NOTES_WITHIN, len(text) // 20))
+    notes = _TRANSCRIBERS_HEADING.search(text, behind)
     return text[: notes.start()] if notes else text
 
 
