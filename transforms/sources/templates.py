@@ -241,10 +241,10 @@ LANGUAGES = {
     "hy": "Armenian", "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ka": "Georgian",
     "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian",
     "mn": "Mongolian", "mr": "Marathi", "ms": "Malay", "mt": "Maltese", "ne": "Nepali", "nl": "Dutch",
-    "no": "Norwegian",     "non": "Old Norse", "pa": "Punjabi", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
-    "rus": "Russian", "sa": "Sanskrit", "sco": "Scots", "si": "Sinhala", "sk": "Slovak", "sl": "Slovene",
-    "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai",
-    "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
+    "no": "Norwegian", "non": "Old Norse", "pa": "Punjabi", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "rus": "Russian", "sa": "Sanskrit", "sco": "Scots", "si": "Sinhala", "sk": "Slovak",
+    "sl": "Slovene", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu",
+    "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
     "yi": "Yiddish", "zh": "Chinese",
 }  # fmt: skip
 """English names of languages, which {{lang-fr|mot}} writes before the word."""
@@ -278,22 +278,10 @@ _TABLE: tuple[tuple[Expansion, str], ...] = (
     ("CO2", "co2"),
     ("H2O", "h2o"),
     # Text in another dress
-    (
-        0,
-        "nowrap, nobr, nobreak, nowraplinks, j, small, smaller, big, bigger, large, larger, huge, center, centre, midsize",
-    ),
-    (
-        0,
-        "nobold, noitalic, normal, em, strong, bold, italic, italics, smallcaps, sc, smallcaps all, underline, overline",
-    ),
-    (
-        0,
-        "abbr, abbrv, tooltip, abbrlink, vanchor, visible anchor, linktext, longitem, proper name, not a typo",
-    ),
-    (
-        0,
-        "kbd, code, codett, tt, mono, samp, var, mvar, math, sub, vec, unicode, nastaliq, script/arabic, script/hebrew",
-    ),
+    (0, "nowrap, nobr, nobreak, nowraplinks, j, small, smaller, big, bigger, large, larger, huge, center, midsize"),
+    (0, "nobold, noitalic, normal, em, strong, bold, italic, italics, smallcaps, sc, smallcaps all, underline"),
+    (0, "abbr, abbrv, tooltip, abbrlink, vanchor, visible anchor, linktext, longitem, proper name, not a typo"),
+    (0, "kbd, code, codett, tt, mono, samp, var, mvar, math, sub, unicode, nastaliq, script/arabic, script/hebrew"),
     (0, "ipa, pinyin, ill, interlanguage link, illm, lang-rus, nihongo2, vr, railgauge, track gauge, oldstyledate"),
     (0, "plainlist, flatlist, columns-list, citation needed span, cnspan, clarify span, bibleverse, vol."),
     (1, "lang, wikt-lang, wt, rtl-lang, sort, fontcolor, font color, script"),

@@ -138,7 +138,7 @@ _OUTLINE = re.compile(
     re.IGNORECASE,
 )
 _CLOSING_TAGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
-_TEMPLATE_NAME = re.compile(r"[^|{}<>\[\]]*")
+_TEMPLATE_NAME = re.compile(r"[^|{}<>\[\]]{0,100}")
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
 _SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
 
@@ -570,6 +570,7 @@ def _strip_end(out: list[str], characters: str) -> bool:
 _HEADING = re.compile(r"(={1,7})(.+?)\1")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+_LEADING_PUNCTUATION = re.compile(r"^(?:[.,;:)]{1,3} )+|^[,;:]+")
 _PUNCTUATION = re.compile(r"[,;.)](?: |$)")
 _HAS_WORD = re.compile(r"\w")
 _COLON = re.compile(f" ?: | :|({OPEN}[^{CLOSE}]*{CLOSE})")
@@ -667,7 +668,7 @@ class _Blocks:
 
 def _tidy(line: str) -> str:
     """A finished line, empty if it holds no word or is nothing but an address."""
-    line = " ".join(line.split()).lstrip(",;: ")
+    line = _LEADING_PUNCTUATION.sub("", " ".join(line.split()))
     if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
         return ""
     return line
