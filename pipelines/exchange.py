@@ -11,6 +11,7 @@ columns, `key_hi` and `key_lo`; the range of a row is fixed by the highest bits 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -46,24 +47,24 @@ def order_by_key(hi: U64, lo: U64) -> npt.NDArray[np.int64]:
 
 
 def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) -> None:
-    """Write a map unit's rows, in order of key, as one file of `ranges` row groups. Rows of one key keep their order."""
+    """Write a map unit's rows in order of key, one row group a range. Rows of one key keep their order."""
     hi, lo = key_columns(table)
     order = order_by_key(hi, lo)
     table = table.take(pa.array(order))
-    cuts = np.searchsorted(hi[order], range_starts(ranges), side="left").tolist() + [len(hi)]
-    cuts[0] = 0
-    with write.file(role, table.schema) as write_group:
-        for start, end in zip(cuts, cuts[1:], strict=False):
-            write_group(table.slice(start, end - start))
+    cuts = [*np.searchsorted(hi[order], range_starts(ranges), side="left").tolist(), len(hi)]
+    _write_groups(write, role, table, cuts)
 
 
 def write_parts(write: UnitWriter, role: str, table: pa.Table, part: npt.NDArray[np.integer], *, parts: int) -> None:
     """Write rows as one file with a row group for each part number, for a reduce by a number instead of a key."""
     order = np.argsort(part, kind="stable")
     cuts = np.searchsorted(part[order], np.arange(parts + 1), side="left").tolist()
-    table = table.take(pa.array(order))
+    _write_groups(write, role, table.take(pa.array(order)), cuts)
+
+
+def _write_groups(write: UnitWriter, role: str, table: pa.Table, cuts: list[int]) -> None:
     with write.file(role, table.schema) as write_group:
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in itertools.pairwise(cuts):
             write_group(table.slice(start, end - start))
 
 
@@ -87,20 +88,7 @@ def read_sorted(folder: Folder, files: Sequence[File], index: int, schema: pa.Sc
     return table.take(pa.array(order))
 
 
-def group_starts(hi: U64, lo: U64) -> npt.NDArray[np.int64]:
-    """Where each group of equal keys begins, in rows sorted by key."""
-    if not len(hi):
-        return np.zeros(0, dtype=np.int64)
-    new = np.empty(len(hi), dtype=bool)
-    new[0] = True
-    np.not_equal(hi[1:], hi[:-1], out=new[1:])
-    new[1:] |= lo[1:] != lo[:-1]
-    return np.flatnonzero(new)
-
-
-def merge_sorted(
-    folder: Folder, files: Sequence[File], *, sort_keys: Sequence[tuple[str, str]]
-) -> Iterator[pa.Table]:
+def merge_sorted(folder: Folder, files: Sequence[File], *, sort_keys: Sequence[tuple[str, str]]) -> Iterator[pa.Table]:
     """Merge files that are each sorted by `sort_keys` (pyarrow's form), in memory of one row group a file.
 
     Yields tables whose concatenation is the merge; a caller that stops early reads no further.
@@ -134,11 +122,15 @@ def merge_sorted(
 
 
 def _row_groups(folder: Folder, file: File) -> Iterator[pa.Table]:
-    with parquet_file(folder, file.path) as reader:
-        for index in range(reader.num_row_groups):
+    """The row groups one by one; the file is not kept open in between, for there may be thousands of them."""
+    index, end = 0, 1
+    while index < end:
+        with parquet_file(folder, file.path) as reader:
+            end = reader.num_row_groups
             table = reader.read_row_group(index, use_threads=False)
-            if table.num_rows:
-                yield table
+        index += 1
+        if table.num_rows:
+            yield table
 
 
 class _Descending:

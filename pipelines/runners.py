@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from pipelines.progress import Progress
-from pipelines.stages import Build, Completion, Stage, Work, close_stage, open_stage, run_unit
+from pipelines.stages import Build, Completion, Stage, StageError, Work, close_stage, open_stage, run_unit
 from schemas.errors import UserError
 
 ATTEMPTS = 3
@@ -134,7 +134,7 @@ class LocalPool:
                 except Exception as error:
                     attempts[unit] += 1
                     if attempts[unit] >= ATTEMPTS:
-                        raise RuntimeError(
+                        raise StageError(
                             f"{stage.name}: unit {unit} failed {ATTEMPTS} times: {type(error).__name__}: {error}; "
                             "--resume goes on with what is done"
                         ) from error
@@ -181,13 +181,13 @@ def _work(work: Work, stage: Stage, unit: int) -> Completion:
 
 
 def _silence() -> None:
-    """Keep the screen for our own lines: libraries may only speak up with errors."""
+    """Keep the screen for our own lines. What goes wrong reaches the user as an exception."""
     import warnings
 
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for name in ("apache_beam", "spacy", "transformers", "stanza", "benepar", "root"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def known_beam_flags() -> Iterator[str]:

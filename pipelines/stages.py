@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -54,6 +54,10 @@ _SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS}
 _SIDE_ROWS = 50_000
 
 
+class StageError(RuntimeError):
+    """A stage failed for a reason that is not the user's; what is done stays done."""
+
+
 class File(NamedTuple):
     """A file that an attempt at a unit wrote; `path` is relative to the dataset.
 
@@ -79,7 +83,7 @@ class Completion(NamedTuple):
     seconds: float
 
     def to_json(self) -> str:
-        return json.dumps({**self._asdict(), "ledger": asdict(self.ledger) if self.ledger else None})
+        return json.dumps({**self._asdict(), "ledger": self.ledger.to_json() if self.ledger else None})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Completion:
@@ -109,8 +113,12 @@ class Stage(ABC):
 
     def settings(self) -> dict[str, Any]:
         """What of the stage decides its output, for the fingerprint."""
-        options = {each.name: getattr(self, each.name) for each in fields(self) if "location" not in each.metadata}  # type: ignore[arg-type]
-        return {"stage": self.name, "version": self.version, **options}
+        found: dict[str, Any] = {"version": self.version}
+        for each in fields(self):  # type: ignore[arg-type]
+            if "location" not in each.metadata:
+                value = getattr(self, each.name)
+                found |= value._asdict() if hasattr(value, "_asdict") else {each.name: value}
+        return found
 
 
 def location(**options: Any) -> Any:
@@ -126,6 +134,10 @@ class Work:
 
     def stage_folder(self, stage: str) -> Folder:
         return self.folder / WORK / stage
+
+    def units(self, stage: str) -> list[list[Any]]:
+        """The units of a planned stage, as JSON values."""
+        return _plan(self.stage_folder(stage).uri)
 
     def completions(self, stage: str) -> list[Completion]:
         """The completion records of a closed stage, one a unit, in order."""
@@ -205,7 +217,7 @@ class UnitWriter:
         for role in sorted(self._side_rows):
             self._flush_side(role)
         if self._stage.counts and self.ledger.lost:
-            raise RuntimeError(
+            raise StageError(
                 f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
                 "this is a fault of phrasemill, please report it"
             )
@@ -225,6 +237,7 @@ def open_stage(work: Work, stage: Stage) -> list[int]:
     if not folder.exists("plan.json"):
         units = [list(unit) for unit in stage.plan(work)]
         folder.write("plan.json", json.dumps(units, ensure_ascii=False).encode())
+        _plan.cache_clear()  # an earlier run of this process may have planned another one here
     done = _finished_units(work, stage)
     return [unit for unit in range(len(_plan(folder.uri))) if unit not in done]
 
@@ -253,10 +266,10 @@ def run_unit(work: Work, stage: Stage, index: int) -> Completion:
     try:
         stage.process(unit, write)
         completion = write.completion(time.monotonic() - start)
+        folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
     except BaseException:
         write.discard()
         raise
-    folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
     return completion
 
 
@@ -268,7 +281,7 @@ def close_stage(work: Work, stage: Stage) -> list[Completion]:
     done = _finished_units(work, stage)
     missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
     if missing:
-        raise RuntimeError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
+        raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
     completions = [json.loads(folder.read(done[index])) for index in sorted(done)]
     folder.write("completions.json", json.dumps(completions).encode())
     return [Completion.from_json(each) for each in completions]
@@ -378,9 +391,7 @@ class Build:
             cpu=cpu_model(),
             run={
                 "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "seconds": {
-                    name: round(sum(each.seconds for each in done), 2) for name, done in completions.items()
-                },
+                "seconds": {name: round(sum(each.seconds for each in done), 2) for name, done in completions.items()},
             },
         )
         self.output.write("README.md", dataset_card(manifest, name=self.output.uri.rstrip("/").split("/")[-1]).encode())
@@ -415,18 +426,14 @@ def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:
 
 
 def _check(stage: Stage, report: StageReport, completions: Sequence[Completion]) -> None:
-    """RuntimeError unless the ledger adds up and agrees with the rows written."""
+    """StageError unless the ledger adds up and agrees with the rows written."""
     if report.ledger is None:
         return
     rows = sum(file.rows for each in completions for file in each.files if file.role in SPLITS)
     rejects = sum(file.rows for each in completions for file in each.files if file.role == REJECTS_ROLE)
     published = any(file.role in SPLITS for each in completions for file in each.files)
-    if (
-        report.ledger.lost
-        or (published and rows != report.ledger.written)
-        or rejects != report.ledger.rejected.total()
-    ):
-        raise RuntimeError(
+    if report.ledger.lost or (published and rows != report.ledger.written) or rejects != report.ledger.rejected.total():
+        raise StageError(
             f"{stage.name}: the ledger does not add up: {report.ledger}, {rows:,} rows and {rejects:,} rejects "
             "in files; this is a fault of phrasemill, please report it"
         )

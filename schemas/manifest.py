@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -55,6 +55,17 @@ class Ledger:
     def lost(self) -> int:
         """What the ledger does not account for: 0 unless something is wrong."""
         return self.read - self.written - self.filtered.total() - self.rejected.total()
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON value, reasons in order of their names."""
+        filtered, rejected = (dict(sorted(each.items())) for each in (self.filtered, self.rejected))
+        return {
+            "counts": self.counts,
+            "read": self.read,
+            "written": self.written,
+            "filtered": filtered,
+            "rejected": rejected,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Ledger:
@@ -139,7 +150,7 @@ class Manifest:
             "splits": {split: [shard._asdict() for shard in shards] for split, shards in self.splits.items()},
             "sides": {side: [shard._asdict() for shard in shards] for side, shards in self.sides.items()},
             "stages": [
-                {**each._asdict(), "ledger": asdict(each.ledger) if each.ledger else None} for each in self.stages
+                {**each._asdict(), "ledger": each.ledger.to_json() if each.ledger else None} for each in self.stages
             ],
             "licences": self.licences,
             "models": self.models,

@@ -1,0 +1,12 @@
+"""Lists the pipelines: `python -m pipelines`."""
+
+from __future__ import annotations
+
+from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences
+
+COMMANDS = [each.COMMAND for each in (mine_contexts, extract_documents, parse_sentences, count_phrases)]
+
+if __name__ == "__main__":
+    width = max(len(command.module) for command in COMMANDS)
+    for command in COMMANDS:
+        print(f"python -m pipelines.{command.module:<{width}}  {command.description}")

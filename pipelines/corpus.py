@@ -1,0 +1,220 @@
+"""The chain of datasets: raw text -> documents -> sentences -> phrases -> contexts.
+
+Each function says how one dataset is built from the one before, or finds that the input is that dataset already.
+What lies between the input and the output is kept beside the output: `<output>-documents`, `<output>-sentences`,
+`<output>-phrases`. It is reused as long as its fingerprint is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from transforms.parsing.registry import parser_identity
+
+from pipelines.options import choice_of_labels, parser_options
+from pipelines.stages import Build
+from pipelines.steps.contexts import Choose, Cut, Keep, Order, Pair
+from pipelines.steps.count import AddUp, Count, Select
+from pipelines.steps.extract import Drop, Extract, FindDuplicates, SourceFile
+from pipelines.steps.parse import Parse
+from schemas import records
+from schemas.errors import UserError
+from schemas.manifest import Input, Manifest, read_manifest
+from schemas.records import record_name
+from schemas.storage import Folder
+from transforms.contexts.windows import WindowRules
+from transforms.phrases.normalise import PhraseRules
+from transforms.sources.formats import ReadOptions
+from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
+
+
+class Dataset(NamedTuple):
+    """A dataset of the chain: one that is there (`build` is None) or one to be built."""
+
+    folder: Folder
+    fingerprint: str
+    build: Build | None = None
+
+    @property
+    def as_input(self) -> Input:
+        return Input("dataset", self.folder.uri.rstrip("/").split("/")[-1], self.folder.uri, self.fingerprint)
+
+
+def _built(build: Build) -> Dataset:
+    return Dataset(build.output, build.fingerprint, build)
+
+
+class Given(NamedTuple):
+    """What the user gave as --input: raw files, or one dataset of an earlier stage."""
+
+    raw: RawFiles | None
+    dataset: Dataset | None = None
+    manifest: Manifest | None = None
+
+
+def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
+    """Find what --input names."""
+    found = resolve_inputs(inputs, input_format=input_format)
+    if isinstance(found, RawFiles):
+        return Given(found)
+    if len(found.folders) > 1:
+        raise UserError("--input: takes one phrasemill dataset at most, got " + ", ".join(inputs))
+    folder = Folder(inputs[0])
+    manifest = read_manifest(folder)
+    return Given(None, Dataset(folder, manifest.fingerprint), manifest)
+
+
+def _is(source: Given, schema: object) -> bool:
+    return source.manifest is not None and source.manifest.record == record_name(schema)  # type: ignore[arg-type]
+
+
+def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dataset:
+    """Raw files -> documents; or the documents dataset that was given."""
+    if source.raw is None:
+        assert source.dataset is not None
+        assert source.manifest is not None
+        if not _is(source, records.DOCUMENTS):
+            raise UserError(
+                f"{source.dataset.folder}: holds {source.manifest.record} records; give raw text, "
+                "documents or sentences"
+            )
+        return source.dataset
+    files = [SourceFile(each.filesystem, each.file, each.format.name) for each in source.raw.inputs]
+    formats = sorted({each.format for each in files})
+    stage = Extract(
+        formats=tuple((name, FORMATS[name].version) for name in formats),
+        read=ReadOptions(
+            text_column=options.text_column,
+            max_page_bytes=options.max_page_bytes,
+            max_document_bytes=options.max_document_bytes,
+            max_nodes=options.max_nodes,
+            max_depth=options.max_depth,
+        ),
+        shard_bytes=options.shard_bytes,
+        on_corrupt=options.on_corrupt,
+        max_documents=options.max_documents,
+        sample_rate=options.sample_documents,
+        sample_seed=options.sample_seed,
+        dedup=options.dedup,
+        files=tuple(files),
+    )
+    inputs = tuple(
+        Input("file", each.file.name, each.file.path, file_sha256(each.filesystem, each.file.path), each.file.size)
+        for each in source.raw.inputs
+    )
+    return _built(
+        Build(
+            output=output,
+            schema=records.DOCUMENTS,
+            stages=(stage, FindDuplicates(), Drop()),
+            inputs=inputs,
+            options=stage.settings(),
+            seed=options.sample_seed if options.sample_documents < 1 else None,
+        )
+    )
+
+
+def sentences(source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder) -> list[Dataset]:
+    """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
+    if _is(source, records.SENTENCES):
+        assert source.dataset is not None
+        assert source.manifest is not None
+        return [_documents_of(source.dataset, source.manifest, options.documents), source.dataset]
+    before = documents(source, options, documents_output)
+    settings = parser_options(options)
+    stage = Parse(parser=options.parser, parser_options=settings, documents=before.folder.uri)
+    build = Build(
+        output=output,
+        schema=records.SENTENCES,
+        stages=(stage,),
+        inputs=(before.as_input,),
+        options=stage.settings(),
+        models=(parser_identity(options.parser, **dict(settings))._asdict(),),
+    )
+    return [before, _built(build)]
+
+
+def _documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
+    """The documents that given sentences were made from; contexts are cut from their text."""
+    made_from = manifest.inputs[0]
+    local = dataset.folder.is_local and "://" not in made_from.path
+    found = Folder(elsewhere or (f"{dataset.folder.uri.rstrip('/')}/{made_from.path}" if local else made_from.path))
+    remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
+    try:
+        documents_manifest = read_manifest(found)
+    except UserError as error:
+        raise UserError(f"{remedy} ({error})") from error
+    if documents_manifest.fingerprint != made_from.hash:
+        raise UserError(f"{remedy}; {found} holds others (fingerprint {documents_manifest.fingerprint[:16]})")
+    return Dataset(found, documents_manifest.fingerprint)
+
+
+def phrase_rules(options: argparse.Namespace) -> PhraseRules:
+    return PhraseRules(
+        labels=choice_of_labels(options.labels),
+        max_tokens=options.max_phrase_tokens,
+        lowercase=not options.keep_case,
+        strip_punctuation=not options.keep_punctuation,
+        strip_determiners=not options.keep_determiners,
+        drop_pronouns=not options.keep_pronouns,
+        drop_numbers=not options.keep_numbers,
+    )
+
+
+def phrases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dataset:
+    """Sentences -> the most frequent phrases."""
+    most = options.max_phrases
+    if most is None and options.min_frequency is None:
+        most = 100_000  # Phrase-BERT, section 3
+    add_up = AddUp(max_phrases=most, min_frequency=options.min_frequency or 1)
+    count = Count(rules=phrase_rules(options), sentences=before.folder.uri)
+    return _built(
+        Build(
+            output=output,
+            schema=records.PHRASES,
+            stages=(count, add_up, Select(max_phrases=most)),
+            inputs=(before.as_input,),
+            options=count.settings() | add_up.settings(),
+        )
+    )
+
+
+def contexts(
+    documents: Dataset, sentences: Dataset, phrases: Dataset, options: argparse.Namespace, output: Folder
+) -> Dataset:
+    """Phrases + sentences + documents -> masked contexts in triplets."""
+    rules = phrase_rules(options)
+    texts, parsed, vocabulary = (each.folder.uri for each in (documents, sentences, phrases))
+    window = WindowRules(
+        window=options.window,
+        placement=options.placement,
+        mask_token=options.mask_token,
+        mask_others=not options.keep_other_occurrences,
+    )
+    most, seed = options.contexts_per_phrase, options.seed
+    choose = Choose(rules=rules, contexts_per_phrase=most, seed=seed, sentences=parsed, phrases=vocabulary)
+    keep = Keep(contexts_per_phrase=most, sentences=parsed, phrases=vocabulary)
+    cut = Cut(
+        window=window,
+        rules=rules,
+        validation_rate=options.validation_rate,
+        seed=seed,
+        sentences=parsed,
+        documents=texts,
+    )
+    return _built(
+        Build(
+            output=output,
+            schema=records.CONTEXTS,
+            stages=(choose, keep, cut, Order(), Pair()),
+            inputs=(documents.as_input, sentences.as_input, phrases.as_input),
+            options=choose.settings() | cut.settings(),
+            seed=seed,
+        )
+    )
+
+
+def to_build(chain: Sequence[Dataset]) -> list[Build]:
+    return [each.build for each in chain if each.build is not None]

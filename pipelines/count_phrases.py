@@ -1,0 +1,31 @@
+"""Raw text, documents or sentences -> the most frequent phrases, counted exactly.
+
+python -m pipelines.count_phrases --input out/sentences --output out/phrases
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pipelines import corpus, options
+from pipelines.launch import Command, main
+from schemas.storage import Folder
+
+
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+    chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
+    return [*chain, corpus.phrases(chain[-1], options, output)]
+
+
+COMMAND = Command(
+    module="count_phrases",
+    description="Sentences to the most frequent phrases, counted exactly.",
+    output="out/phrases",
+    takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
+    groups=(options.add_parsing, options.add_phrases),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

@@ -1,0 +1,30 @@
+"""Raw text -> documents: plain text with the links' places, from Wikipedia dumps, books, JSON lines, Parquet.
+
+python -m pipelines.extract_documents --input enwiki.xml.bz2 --output out/documents
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pipelines import corpus
+from pipelines.launch import Command, main
+from schemas.storage import Folder
+
+
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+    return [corpus.documents(source, options, output)]
+
+
+COMMAND = Command(
+    module="extract_documents",
+    description="Raw text to documents: plain text with links.",
+    output="out/documents",
+    takes="a file, folder, glob or URI of raw text",
+    groups=(),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

@@ -1,0 +1,73 @@
+"""What every command does: read its options, find the input, build what is missing, sum up."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pipelines import corpus, options, runners, summary
+from pipelines.progress import Progress
+from pipelines.stages import StageError
+from schemas.errors import UserError
+from schemas.storage import Folder
+from transforms.sources.sample import sample_inputs
+
+
+class Command(NamedTuple):
+    """A pipeline as a command. `build` gives the datasets in order, the last of them the output."""
+
+    module: str
+    description: str
+    output: str
+    takes: str
+    groups: tuple[Callable[[argparse.ArgumentParser], None], ...]
+    build: Callable[[corpus.Given, argparse.Namespace, Folder], list[corpus.Dataset]]
+
+
+def main(command: Command, arguments: Sequence[str] | None = None) -> int:
+    """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status."""
+    try:
+        return _run(command, arguments)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except StageError as error:
+        traceback.print_exception(error.__cause__)
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command with --resume goes on from here", file=sys.stderr)
+        return 130
+
+
+def _run(command: Command, arguments: Sequence[str] | None) -> int:
+    parser = options.command(command.module, command.description, output=command.output)
+    options.add_input(parser, takes=command.takes)
+    for add in command.groups:
+        add(parser)
+    chosen, beam_args = options.parse(parser, arguments)
+    if not chosen.input:
+        print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
+    inputs = chosen.input or [str(path) for path in sample_inputs()]
+    source = corpus.given(inputs, input_format=chosen.input_format)
+    for notice in source.raw.notices if source.raw else ():
+        print(notice)
+    chain = command.build(source, chosen, Folder(chosen.output))
+    todo = []
+    for dataset in chain:
+        last = dataset is chain[-1]
+        if dataset.build is None:
+            if last:
+                raise UserError(f"{dataset.folder}: the input is what this command would write: nothing to do")
+        elif dataset.build.begin(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
+            todo.append(dataset.build)
+        else:
+            print(f"{dataset.folder}: is there already and fits: taken as it is")
+    progress = Progress()
+    if todo:
+        runners.run(todo, runner=chosen.runner, workers=chosen.workers, beam_args=beam_args, progress=progress)
+    print(summary.text([dataset.folder for dataset in chain], progress.seconds))
+    return 0

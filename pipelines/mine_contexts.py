@@ -1,0 +1,36 @@
+"""Phrase-BERT's context corpus: raw text -> documents -> sentences -> phrases -> masked contexts in triplets.
+
+    python -m pipelines.mine_contexts --input enwiki.xml.bz2 --output out/contexts
+
+Wang, Thompson and Iyyer 2021, section 3: the most frequent NP, VP, ADJP and ADVP of at most 10 tokens; for each a
+context of 120 tokens with the phrase replaced by one [MASK], and the context of another phrase.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pipelines import corpus, options
+from pipelines.launch import Command, main
+from schemas.storage import Folder
+
+
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+    chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
+    documents, sentences = chain
+    phrases = corpus.phrases(sentences, options, output.beside("-phrases"))
+    return [*chain, phrases, corpus.contexts(documents, sentences, phrases, options, output)]
+
+
+COMMAND = Command(
+    module="mine_contexts",
+    description="Raw text to masked contexts of the most frequent phrases, in triplets (Phrase-BERT).",
+    output="out/contexts",
+    takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
+    groups=(options.add_parsing, options.add_phrases, options.add_contexts),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

@@ -1,0 +1,173 @@
+"""The options of the command lines, in groups, declared once for all pipelines."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from collections.abc import Sequence
+from typing import NoReturn
+
+from transforms.parsing.registry import PARSERS
+
+from schemas.errors import UserError
+from schemas.records import PHRASE_LABELS
+from transforms.sources.duplicates import MODES
+from transforms.sources.formats import ReadOptions
+from transforms.sources.inputs import FORMATS
+
+RUNNERS = ("DirectRunner", "PrismRunner", "PortableRunner", "FlinkRunner", "DataflowRunner")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see --help")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    return number
+
+
+def _rate(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError(f"must be 0 or more and below 1, not {text}")
+    return number
+
+
+def command(module: str, description: str, *, output: str) -> argparse.ArgumentParser:
+    """The parser of a pipeline's command line; groups of options are added to it."""
+    parser = _Parser(
+        prog=f"python -m pipelines.{module}",
+        description=description,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=110),
+        allow_abbrev=False,
+        epilog="Flags of Apache Beam pass through. docs/ has a page for each task.",
+    )
+    group = parser.add_argument_group("output and run")
+    add = group.add_argument
+    add("--output", default=output, metavar="DIR", help=f"the dataset to write (default {output})")
+    add("--overwrite", action="store_true", help="replace the dataset in --output")
+    add("--resume", action="store_true", help="go on with an unfinished run")
+    add("--runner", default="DirectRunner", choices=RUNNERS, help="where to run (default: this machine)")
+    add("--workers", type=_positive, default=os.cpu_count() or 1, metavar="N", help="local processes (default: cores)")
+    return parser
+
+
+def add_input(parser: argparse.ArgumentParser, *, takes: str) -> None:
+    limits = ReadOptions()
+    group = parser.add_argument_group("input")
+    add = group.add_argument
+    add("--input", action="append", default=[], metavar="PATH", help=f"{takes}; may be repeated (default: the sample)")
+    add("--input-format", choices=sorted(FORMATS), help="instead of detecting it")
+    add("--text-column", default=limits.text_column, metavar="NAME", help="of JSON lines and Parquet (default text)")
+    add("--on-corrupt", choices=("fail", "skip"), default="fail", help="stop at damaged input, or reject it and go on")
+    add("--max-documents", type=_positive, metavar="N", help="take the first N documents")
+    add("--sample-documents", type=_rate, default=1.0, metavar="RATE", help="take a random share, by hash of the id")
+    add("--sample-seed", type=int, default=0, metavar="N", help="of that share (default 0)")
+    add("--dedup", choices=MODES, default="off", help="leave out exact duplicates (default off)")
+    add("--shard-bytes", type=_positive, default=1 << 20, metavar="N", help="text in a shard of documents (1 MiB)")
+    for name in ("max_page_bytes", "max_document_bytes", "max_nodes", "max_depth"):
+        flag, default = "--" + name.replace("_", "-"), getattr(limits, name)
+        add(flag, type=_positive, default=default, metavar="N", help=f"reject what has more ({default:,})")
+
+
+def add_parsing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("parsing")
+    add = group.add_argument
+    add("--parser", choices=PARSERS, default="spacy", help="of constituents (default spacy)")
+    add("--model", metavar="NAME", help="the parser's model: a name or a path (default: the parser's own)")
+    add("--max-sentence-tokens", type=_positive, metavar="N", help="reject longer sentences (default: the parser's)")
+    add("--parser-option", action="append", default=[], metavar="NAME=VALUE", help="see docs/parsers.md")
+    add("--documents", metavar="DIR", help="where the documents of given sentences lie, if they were moved")
+
+
+def add_phrases(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("phrases")
+    add = group.add_argument
+    add("--labels", default="NP,VP,ADJP,ADVP", metavar="L,L", help="constituents to take (NP,VP,ADJP,ADVP)")
+    add("--max-phrase-tokens", type=_positive, default=10, metavar="N", help="longer ones are left out (default 10)")
+    add("--max-phrases", type=_positive, metavar="K", help="the K most frequent (default 100,000)")
+    add("--min-frequency", type=_positive, metavar="N", help="all that occur so often, instead of the K most frequent")
+    for name, what in (
+        ("case", "upper case"),
+        ("punctuation", "leading and trailing punctuation"),
+        ("determiners", "leading determiners"),
+        ("pronouns", "lone pronouns"),
+        ("numbers", "lone numbers"),
+    ):
+        add(f"--keep-{name}", action="store_true", help=f"keep {what}")
+
+
+def add_contexts(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("contexts")
+    add = group.add_argument
+    add("--contexts-per-phrase", type=_positive, default=1, metavar="M", help="contexts of each phrase (default 1)")
+    add("--window", type=_positive, default=120, metavar="N", help="tokens of a context, phrase included (120)")
+    add("--placement", choices=("random", "centre"), default="random", help="of the phrase in its window")
+    add("--mask-token", default="[MASK]", metavar="TEXT", help="replaces the phrase (default [MASK])")
+    add("--keep-other-occurrences", action="store_true", help="mask only the chosen occurrence in its window")
+    add("--validation-rate", type=_share, default=0.0, metavar="RATE", help="share of documents set apart (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="of every choice (default 0)")
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and the flags that are Beam's. UserError for a flag that is neither, naming the nearest."""
+    options, rest = parser.parse_known_args(arguments)
+    if rest:
+        _check_beam_flags(rest, [flag for action in parser._actions for flag in action.option_strings])
+    if options.overwrite and options.resume:
+        raise UserError("--overwrite and --resume exclude each other")
+    return options, rest
+
+
+def _check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
+    from pipelines.runners import known_beam_flags
+
+    beams = set(known_beam_flags())
+    expects_value = False
+    for argument in rest:
+        if not argument.startswith("--"):
+            if not expects_value:
+                raise UserError(f"{argument!r}: is no flag; see --help")
+            expects_value = False
+            continue
+        flag = argument.split("=")[0]
+        if flag not in beams:
+            near = difflib.get_close_matches(flag, [*own, *beams], n=1)
+            raise UserError(f"{flag}: no such flag" + (f"; did you mean {near[0]}?" if near else "; see --help"))
+        expects_value = "=" not in argument
+
+
+def choice_of_labels(text: str) -> tuple[str, ...]:
+    """The labels of a comma-separated list, in their fixed order."""
+    wanted = [label.strip().upper() for label in text.split(",") if label.strip()]
+    unknown = [label for label in wanted if label not in PHRASE_LABELS]
+    if unknown or not wanted:
+        raise UserError(f"--labels {text}: choose among {', '.join(PHRASE_LABELS)}")
+    return tuple(label for label in PHRASE_LABELS if label in wanted)
+
+
+def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | int], ...]:
+    """The parser's own options, sorted by name."""
+    found: dict[str, str | int] = {}
+    if options.model is not None:
+        found["model"] = options.model
+    if options.max_sentence_tokens is not None:
+        found["max_tokens"] = options.max_sentence_tokens
+    for each in options.parser_option:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise UserError(f"--parser-option {each}: must be NAME=VALUE")
+        found[name.replace("-", "_")] = int(value) if value.isdigit() else value
+    return tuple(sorted(found.items()))

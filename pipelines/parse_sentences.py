@@ -1,0 +1,30 @@
+"""Raw text or documents -> sentences with tokens, tags and constituents.
+
+python -m pipelines.parse_sentences --input out/documents --output out/sentences
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pipelines import corpus, options
+from pipelines.launch import Command, main
+from schemas.storage import Folder
+
+
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+    return corpus.sentences(source, options, output, output.beside("-documents"))
+
+
+COMMAND = Command(
+    module="parse_sentences",
+    description="Documents to sentences with tokens and constituents.",
+    output="out/sentences",
+    takes="raw text (a file, folder, glob or URI), or a documents dataset",
+    groups=(options.add_parsing,),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

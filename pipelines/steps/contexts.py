@@ -1,0 +1,402 @@
+"""Contexts: sentences + phrases + documents -> one masked context for each chosen occurrence.
+
+Choose, Keep    exchange by phrase: the m occurrences of lowest hash; only their places move
+Cut             the shards of documents that hold them: windows, masks
+Order, Pair     exchange by the hash of the row: order, then the negative of each row
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
+from pipelines.stages import File, Stage, UnitWriter, Work, location
+from pipelines.steps.count import SHARDS_A_UNIT, SentenceShards, read_sentences, sentence_units
+from schemas.manifest import SPLITS, read_manifest
+from schemas.records import CONTEXTS
+from schemas.storage import Folder, parquet_file
+from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
+from transforms.contexts.negatives import Eligible
+from transforms.contexts.windows import WindowRules, cut_context, is_validation, row_key, runs, window_bounds
+from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.occurrences import I64, find_occurrences, read_tokens
+
+ROWS_A_RANGE = 4_000_000
+CONTEXTS_A_SHARD = 100_000
+ROW_GROUP = 8_192
+
+KEPT = pa.schema(
+    [
+        *(field for field in CHOSEN if field.name != "priority"),
+        ("phrase", pa.string()),
+        ("label", pa.string()),
+        ("frequency", pa.int64()),
+    ]
+)
+"""A chosen occurrence with its phrase."""
+
+CUT = pa.schema(
+    [
+        ("key_hi", pa.uint64()),
+        ("key_lo", pa.uint64()),
+        ("phrase_index", pa.int64()),
+        ("document", pa.int64()),
+        *(field for field in CONTEXTS if field.name != "negative"),
+    ]
+)
+"""A context that has no negative yet; `document` is a hash of its id, the key is that of `row_key`."""
+
+
+class PhraseRange(NamedTuple):
+    """The phrases [first, end) by number."""
+
+    part: int
+    first: int
+    end: int
+
+
+class CutShards(NamedTuple):
+    """Consecutive shards of sentences and of documents, which mirror each other."""
+
+    first: int
+    sentences: list[str]
+    documents: list[str]
+    ranges: list[int]  # of the exchange by row, a split
+
+
+class RowRange(NamedTuple):
+    """A range of row keys of a split: a shard of the dataset."""
+
+    split: str
+    index: int
+    ranges: int
+
+
+def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[PhraseRange]:
+    """Equal ranges of phrase numbers, so many that the candidates of one fit into memory."""
+    manifest = read_manifest(phrases)
+    units = -(-len(read_manifest(sentences).shards) // SHARDS_A_UNIT)
+    ledger = manifest.stage("count").ledger
+    assert ledger is not None
+    parts = n_ranges(min(ledger.written, units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
+    width = max(-(-manifest.rows // parts), 1)
+    parts = max(-(-manifest.rows // width), 1)
+    return [PhraseRange(part, part * width, min((part + 1) * width, manifest.rows)) for part in range(parts)]
+
+
+@functools.lru_cache(maxsize=1)
+def _vocabulary(phrases: str, fingerprint: str) -> Vocabulary:
+    """The vocabulary, loaded once a process (a process may outlive a dataset: hence the fingerprint)."""
+    folder = Folder(phrases)
+    tables = []
+    for shard in read_manifest(folder).shards:
+        with parquet_file(folder, shard.path) as reader:
+            tables.append(reader.read(columns=["phrase"], use_threads=False))
+    return Vocabulary.of(pa.concat_tables(tables).column("phrase").combine_chunks())
+
+
+def _read_phrases(phrases: Folder, first: int, end: int) -> pa.Table:
+    """The phrases [first, end) by number."""
+    tables = []
+    start = 0
+    for shard in read_manifest(phrases).shards:
+        if start < end and first < start + shard.rows:
+            with parquet_file(phrases, shard.path) as reader:
+                table = reader.read(columns=["phrase", "label", "frequency"], use_threads=False)
+            tables.append(table.slice(max(first - start, 0), end - max(first, start)))
+        start += shard.rows
+    empty = pa.schema([KEPT.field(name) for name in ("phrase", "label", "frequency")]).empty_table()
+    return pa.concat_tables([empty, *(each.cast(empty.schema) for each in tables)]).combine_chunks()
+
+
+@dataclass(frozen=True)
+class Choose(Stage):
+    """Map of the exchange by phrase: in a run of shards, the m occurrences of lowest hash of each phrase."""
+
+    name: ClassVar[str] = "choose"
+    counts: ClassVar[str] = "occurrences"
+    Unit: ClassVar[type] = SentenceShards
+
+    rules: PhraseRules
+    contexts_per_phrase: int
+    seed: int
+    sentences: str = location()
+    phrases: str = location()
+
+    def plan(self, work: Work) -> list[SentenceShards]:
+        sentences = Folder(self.sentences)
+        return sentence_units(sentences, len(_phrase_ranges(Folder(self.phrases), sentences, self.contexts_per_phrase)))
+
+    def process(self, unit: SentenceShards, write: UnitWriter) -> None:
+        phrases, sentences = Folder(self.phrases), Folder(self.sentences)
+        manifest = read_manifest(phrases)
+        vocabulary = _vocabulary(self.phrases, manifest.fingerprint)
+        chosen = CHOSEN.empty_table()
+        for shard, path in enumerate(unit.paths, start=unit.first):
+            table = read_sentences(sentences, path)
+            tokens = read_tokens(table, lowercase=self.rules.lowercase)
+            found = find_occurrences(table, tokens, self.rules)
+            candidates = occurrences_of(vocabulary, tokens, found, shard=shard, seed=self.seed)
+            write.ledger.read += len(found.start)
+            write.ledger.written += candidates.num_rows
+            if len(found.start) > candidates.num_rows:
+                write.ledger.filtered["not_in_vocabulary"] += len(found.start) - candidates.num_rows
+            write.counters["tokens"] += len(tokens.form)
+            chosen = keep_lowest(pa.concat_tables([chosen, candidates]).combine_chunks(), most=self.contexts_per_phrase)
+        ranges = _phrase_ranges(phrases, sentences, self.contexts_per_phrase)
+        width = max(ranges[0].end - ranges[0].first, 1)
+        part = chosen.column("phrase_index").to_numpy() // width
+        write_parts(write, "chosen", chosen, part, parts=len(ranges))
+
+
+@dataclass(frozen=True)
+class Keep(Stage):
+    """Reduce of the exchange by phrase: the m occurrences of lowest hash in all, sent where their documents are."""
+
+    name: ClassVar[str] = "keep"
+    Unit: ClassVar[type] = PhraseRange
+
+    contexts_per_phrase: int
+    sentences: str = location()
+    phrases: str = location()
+
+    def plan(self, work: Work) -> list[PhraseRange]:
+        return _phrase_ranges(Folder(self.phrases), Folder(self.sentences), self.contexts_per_phrase)
+
+    def process(self, unit: PhraseRange, write: UnitWriter) -> None:
+        files = write.work.files("choose", "chosen")
+        candidates = read_range(write.work.folder, files, unit.part, CHOSEN)
+        kept = keep_lowest(candidates, most=self.contexts_per_phrase)
+        write.counters["selected"] += kept.num_rows
+        phrases = _read_phrases(Folder(self.phrases), unit.first, unit.end)
+        own = phrases.take(pc.subtract(kept.column("phrase_index"), unit.first))
+        kept = pa.table(
+            [own.column(name) if name in own.column_names else kept.column(name) for name in KEPT.names], schema=KEPT
+        )
+        shards = len(read_manifest(Folder(self.sentences)).shards)
+        part = kept.column("shard").to_numpy() // SHARDS_A_UNIT
+        write_parts(write, "kept", kept, part, parts=-(-shards // SHARDS_A_UNIT))
+
+
+@dataclass(frozen=True)
+class Cut(Stage):
+    """The windows around the chosen occurrences, masked; map of the exchange by the hash of the row."""
+
+    name: ClassVar[str] = "cut"
+    counts: ClassVar[str] = "occurrences"
+    Unit: ClassVar[type] = CutShards
+
+    window: WindowRules
+    rules: PhraseRules
+    validation_rate: float
+    seed: int
+    sentences: str = location()
+    documents: str = location()
+
+    def plan(self, work: Work) -> list[CutShards]:
+        documents = [shard.path for shard in read_manifest(Folder(self.documents)).shards]
+        rows = work.counter("keep", "selected")
+        shares = (1 - self.validation_rate, self.validation_rate)
+        ranges = [n_ranges(int(rows * share), rows_a_range=CONTEXTS_A_SHARD) if share else 0 for share in shares]
+        return [
+            CutShards(unit.first, unit.paths, documents[unit.first : unit.first + len(unit.paths)], ranges)
+            for unit in sentence_units(Folder(self.sentences), 0)
+        ]
+
+    def process(self, unit: CutShards, write: UnitWriter) -> None:
+        files = write.work.files("keep", "kept")
+        kept = read_range(write.work.folder, files, unit.first // SHARDS_A_UNIT, KEPT)
+        tables = []
+        for place, paths in enumerate(zip(unit.sentences, unit.documents, strict=True)):
+            here = kept.filter(pc.equal(kept.column("shard"), unit.first + place))
+            if here.num_rows:
+                tables.append(self._cut_shard(here, *paths, write))
+        cut = pa.concat_tables([CUT.empty_table(), *tables]).combine_chunks()
+        write.ledger.read += kept.num_rows
+        write.ledger.written += cut.num_rows
+        validation = self._validation(cut)
+        for split, ranges, mask in zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True):
+            if ranges:
+                write_ranges(write, split_role("cut", split), cut.filter(mask), ranges=ranges)
+
+    def _cut_shard(self, kept: pa.Table, sentences_path: str, documents_path: str, write: UnitWriter) -> pa.Table:
+        sentences = read_sentences(Folder(self.sentences), sentences_path)
+        tokens = read_tokens(sentences, lowercase=self.rules.lowercase)
+        write.counters["tokens"] += len(tokens.form)
+        with parquet_file(Folder(self.documents), documents_path) as reader:
+            columns = ["doc_id", "source", "title", "url", "licence", "text"]
+            documents = {row["doc_id"]: row for row in reader.read(columns=columns, use_threads=False).to_pylist()}
+        doc_ids = tokens.doc_ids.to_pylist()
+        owners = [documents[doc_ids[document]] for document in tokens.document]
+        low, high = runs(tokens, [owner["text"] for owner in owners])
+        rows: list[dict[str, Any]] = []
+        for chosen in kept.to_pylist():
+            sentence = chosen["sentence"]
+            document = owners[sentence]
+            start = int(tokens.first[sentence]) + chosen["start_token"]
+            end = int(tokens.first[sentence]) + chosen["end_token"]
+            key = row_key(
+                seed=self.seed,
+                doc_id=document["doc_id"],
+                start_char=int(tokens.start_char[start]),
+                phrase=chosen["phrase"],
+            )
+            bounds = window_bounds(
+                start,
+                end,
+                int(low[sentence]),
+                int(high[sentence]),
+                rules=self.window,
+                chance=int.from_bytes(key[8:], "big"),
+            )
+            cut = cut_context(tokens, document["text"], start, end, bounds, self.window)
+            rows.append(
+                {
+                    "key_hi": int.from_bytes(key[:8], "big"),
+                    "key_lo": int.from_bytes(key[8:], "big"),
+                    "phrase_index": chosen["phrase_index"],
+                    "document": _signed(xxhash.xxh3_64_intdigest(document["doc_id"].encode())),
+                    "phrase": chosen["phrase"],
+                    "label": chosen["label"],
+                    "frequency": chosen["frequency"],
+                    **cut._asdict(),
+                    "anchor": chosen["phrase"],
+                    "positive": cut.context,
+                    "doc_id": document["doc_id"],
+                    "sentence_id": f"{document['doc_id']}#{sentences.column('start_char')[sentence].as_py()}",
+                    "source": document["source"],
+                    "title": document["title"],
+                    "url": document["url"],
+                    "licence": document["licence"],
+                }
+            )
+        for licence in {row["doc_id"]: row["licence"] for row in rows}.values():
+            write.counters[f"licence:{licence}"] += 1
+        return pa.Table.from_pylist(rows, schema=CUT)
+
+    def _validation(self, cut: pa.Table) -> pa.Array:
+        doc_ids = cut.column("doc_id").to_pylist()
+        chosen = {each: is_validation(each, rate=self.validation_rate, seed=self.seed) for each in set(doc_ids)}
+        return pa.array([chosen[each] for each in doc_ids], pa.bool_())
+
+
+def split_role(kind: str, split: str) -> str:
+    """The role of a file that a later stage reads, for one split."""
+    return f"{kind}-{split}"
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _row_ranges(work: Work) -> list[RowRange]:
+    """The shards of the dataset, in order of the splits and of the row keys."""
+    units = work.units("cut")
+    ranges = units[0][3] if units else [1, 0]
+    return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
+
+
+@dataclass(frozen=True)
+class Order(Stage):
+    """Reduce of the exchange by row: a shard of the dataset in hash order, still without negatives."""
+
+    name: ClassVar[str] = "order"
+    Unit: ClassVar[type] = RowRange
+
+    def plan(self, work: Work) -> list[RowRange]:
+        return _row_ranges(work)
+
+    def process(self, unit: RowRange, write: UnitWriter) -> None:
+        files = write.work.files("cut", split_role("cut", unit.split))
+        table = read_sorted(write.work.folder, files, unit.index, CUT)
+        write.counters[f"rows-{unit.split}"] += table.num_rows
+        write.table(split_role("ordered", unit.split), table, row_group_rows=ROW_GROUP)
+
+
+@dataclass(frozen=True)
+class Pair(Stage):
+    """The negative of each row: the context of the next row in hash order of another phrase and another document.
+
+    Where its own shard has none behind it, the search goes on in the next, after the last in the first. Where no
+    other document has one, another phrase is enough; where the split has one phrase only the negative is empty.
+    """
+
+    name: ClassVar[str] = "pair"
+    counts: ClassVar[str] = "contexts"
+    Unit: ClassVar[type] = RowRange
+
+    def plan(self, work: Work) -> list[RowRange]:
+        return _row_ranges(work)
+
+    def process(self, unit: RowRange, write: UnitWriter) -> None:
+        shards = write.work.files("order", split_role("ordered", unit.split))
+        folder = write.work.folder
+        with parquet_file(folder, shards[unit.index].path) as reader:
+            table = reader.read(use_threads=False)
+        negative: list[str] = [""] * table.num_rows
+        missing = self._find(negative, np.arange(table.num_rows), folder, shards, unit.index, table)
+        missing = self._find(negative, missing, folder, shards, unit.index, table, any_document=True)
+        if len(missing):
+            write.counters["without_negative"] += len(missing)
+        columns = [
+            pa.array(negative, pa.string()) if name == "negative" else table.column(name) for name in CONTEXTS.names
+        ]
+        write.ledger.read += table.num_rows
+        write.ledger.written += table.num_rows
+        write.table(unit.split, pa.table(columns, schema=CONTEXTS), row_group_rows=ROW_GROUP)
+
+    def _find(
+        self,
+        negative: list[str],
+        seeking: I64,
+        folder: Folder,
+        shards: list[File],
+        own: int,
+        table: pa.Table,
+        *,
+        any_document: bool = False,
+    ) -> I64:
+        """Fill in the negatives of the rows `seeking`; returns the rows that have none."""
+        phrase, document = (table.column(name).to_numpy() for name in ("phrase_index", "document"))
+        start = seeking + 1
+        # Round the circle of shards: from each row to the end of its own shard, through the others, to the row.
+        for step in range(len(shards) + 1):
+            if not len(seeking):
+                break
+            shard = shards[(own + step) % len(shards)]
+            eligible = Eligible(*_keys(folder, shard), any_document=any_document)
+            place = eligible.first(phrase[seeking], document[seeking], start)
+            found = place < shard.rows
+            for row, context in zip(seeking[found].tolist(), _contexts(folder, shard, place[found]), strict=True):
+                negative[row] = context
+            seeking = seeking[~found]
+            start = np.zeros(len(seeking), dtype=np.int64)
+        return seeking
+
+
+def _keys(folder: Folder, shard: File) -> Iterator[Any]:
+    with parquet_file(folder, shard.path) as reader:
+        keys = reader.read(columns=["phrase_index", "document"], use_threads=False)
+    return (keys.column(name).to_numpy() for name in ("phrase_index", "document"))
+
+
+def _contexts(folder: Folder, shard: File, places: I64) -> list[str]:
+    """The contexts at some places of an ordered shard; only the row groups that hold them are read."""
+    found: list[str] = [""] * len(places)
+    group = places // ROW_GROUP
+    with parquet_file(folder, shard.path) as reader:
+        for number in np.unique(group).tolist():
+            contexts = reader.read_row_group(number, columns=["context"], use_threads=False).column("context")
+            asked = np.flatnonzero(group == number)
+            taken = contexts.take(pa.array(places[asked] - number * ROW_GROUP)).to_pylist()
+            for place, context in zip(asked.tolist(), taken, strict=True):
+                found[place] = context
+    return found

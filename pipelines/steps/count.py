@@ -1,0 +1,159 @@
+"""Count: sentences -> phrases. How often each phrase occurs, exactly, and the most frequent of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from pipelines.exchange import merge_sorted, n_ranges, read_range, write_ranges
+from pipelines.stages import Stage, UnitWriter, Work, location
+from schemas.manifest import Shard, read_manifest
+from schemas.storage import Folder, parquet_file
+from transforms.phrases.counting import (
+    COUNTS,
+    ORDER,
+    count_shard,
+    merge_counts,
+    sort_counts,
+    to_phrases,
+    with_phrase_keys,
+)
+from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.occurrences import SENTENCE_COLUMNS
+
+SHARDS_A_UNIT = 16
+TOKENS_A_RANGE = 4_000_000
+MERGE_ROWS = 1 << 21
+"""Rows that a merge of all ranges holds at most."""
+PHRASES_A_SHARD = 1_000_000
+
+
+class SentenceShards(NamedTuple):
+    """Consecutive shards of the sentences dataset, the first of them number `first`."""
+
+    first: int
+    paths: list[str]
+    ranges: int
+
+
+class Range(NamedTuple):
+    """A range of keys of an exchange."""
+
+    index: int
+    ranges: int
+
+
+class All(NamedTuple):
+    """The whole of it: a unit of a stage that has only one."""
+
+
+def sentence_units(sentences: Folder, ranges: int) -> list[SentenceShards]:
+    """Shards of sentences in runs of SHARDS_A_UNIT."""
+    shards: Sequence[Shard] = read_manifest(sentences).shards
+    return [
+        SentenceShards(first, [shard.path for shard in shards[first : first + SHARDS_A_UNIT]], ranges)
+        for first in range(0, len(shards), SHARDS_A_UNIT)
+    ]
+
+
+def read_sentences(sentences: Folder, path: str) -> pa.Table:
+    """What counting and choosing need of a shard."""
+    with parquet_file(sentences, path) as reader:
+        return reader.read(columns=list(SENTENCE_COLUMNS), use_threads=False)
+
+
+@dataclass(frozen=True)
+class Count(Stage):
+    """Map of the exchange by phrase: the counts of a run of sentence shards."""
+
+    name: ClassVar[str] = "count"
+    counts: ClassVar[str] = "constituents"
+    Unit: ClassVar[type] = SentenceShards
+
+    rules: PhraseRules
+    sentences: str = location()
+
+    def plan(self, work: Work) -> list[SentenceShards]:
+        folder = Folder(self.sentences)
+        return sentence_units(folder, n_ranges(read_manifest(folder).counter("tokens"), rows_a_range=TOKENS_A_RANGE))
+
+    def process(self, unit: SentenceShards, write: UnitWriter) -> None:
+        tables = []
+        for path in unit.paths:
+            shard = count_shard(read_sentences(Folder(self.sentences), path), self.rules)
+            tables.append(shard.table)
+            write.ledger.read += shard.read
+            write.ledger.written += shard.written
+            write.ledger.filtered.update(shard.filtered)
+            write.counters["tokens"] += shard.tokens
+        write_ranges(write, "counts", with_phrase_keys(merge_counts(tables)), ranges=unit.ranges)
+
+
+@dataclass(frozen=True)
+class AddUp(Stage):
+    """Reduce of the exchange by phrase: the totals of a range of phrases, the most frequent first."""
+
+    name: ClassVar[str] = "add_up"
+    Unit: ClassVar[type] = Range
+
+    max_phrases: int | None
+    min_frequency: int
+
+    def plan(self, work: Work) -> list[Range]:
+        ranges = work.units("count")[0][2] if work.units("count") else 0
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        files = write.work.files("count", "counts")
+        totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.index, COUNTS)]))
+        write.counters["candidates"] += totals.num_rows
+        frequency = totals.column("frequency").to_numpy()
+        kept = int((frequency >= self.min_frequency).sum())
+        if self.max_phrases is not None:
+            kept = min(kept, self.max_phrases)
+        rows = max(MERGE_ROWS // unit.ranges, 1024)
+        write.table("totals", totals.slice(0, kept), row_group_rows=rows)
+
+
+@dataclass(frozen=True)
+class Select(Stage):
+    """The K most frequent phrases of all ranges (ties by the phrase's bytes), as the phrases dataset."""
+
+    name: ClassVar[str] = "select"
+    counts: ClassVar[str] = "phrases"
+    Unit: ClassVar[type] = All
+
+    max_phrases: int | None
+
+    def plan(self, work: Work) -> list[All]:
+        return [All()]
+
+    def process(self, unit: All, write: UnitWriter) -> None:
+        for table in self._shards(write.work):
+            write.table("train", to_phrases(table))
+            write.ledger.written += table.num_rows
+        candidates = write.work.counter("add_up", "candidates")
+        write.ledger.read += candidates
+        if candidates > write.ledger.written:
+            write.ledger.filtered["too_rare"] += candidates - write.ledger.written
+        write.counters["selected"] += write.ledger.written
+
+    def _shards(self, work: Work) -> Iterator[pa.Table]:
+        left, written = self.max_phrases, False
+        waiting = COUNTS.empty_table()
+        for table in merge_sorted(work.folder, work.files("add_up", "totals"), sort_keys=ORDER):
+            if left is not None:
+                table = table.slice(0, left)
+                left -= table.num_rows
+            waiting = pa.concat_tables([waiting, table])
+            while waiting.num_rows >= PHRASES_A_SHARD:
+                written = True
+                yield waiting.slice(0, PHRASES_A_SHARD).combine_chunks()
+                waiting = waiting.slice(PHRASES_A_SHARD)
+            if left == 0:
+                break
+        if waiting.num_rows or not written:
+            yield waiting.combine_chunks()

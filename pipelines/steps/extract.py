@@ -1,0 +1,280 @@
+"""Extract: raw text -> documents, in shards of bounded size, in the order of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+from pyarrow import fs
+
+from pipelines.exchange import n_ranges, read_sorted, write_parts, write_ranges
+from pipelines.stages import File, Stage, UnitWriter, Work, location
+from pipelines.steps.count import Range
+from schemas.errors import UserError
+from schemas.records import DOCUMENTS
+from schemas.storage import parquet_file
+from transforms.sources.duplicates import DROPS, KEYS, KeyRows, find_drops, without_paragraphs
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.inputs import FORMATS
+from transforms.sources.items import Document, Filtered, Item, Link, Redirect, Rejected
+
+SEGMENT_BYTES = 4
+"""Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""
+KEYS_A_FILE = 500_000
+KEYS_A_RANGE = 2_000_000
+SHARDS_A_DROP = 64
+_BYTES_A_KEY = {"off": 2000, "documents": 1000, "paragraphs": 40}
+
+
+class SourceFile(NamedTuple):
+    """A raw input file and the name of its format."""
+
+    filesystem: fs.FileSystem
+    file: InputFile
+    format: str
+
+
+class Segments(NamedTuple):
+    """Pieces of input files, [file, start byte, end byte], that are read one behind the other."""
+
+    parts: list[list[int]]
+
+
+class ShardGroup(NamedTuple):
+    """Shards of documents from which something is to be dropped: group number of SHARDS_A_DROP."""
+
+    group: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class Extract(Stage):
+    """Documents from raw files. What can be split is read in segments, the rest from one end to the other.
+
+    Each record that a reader meets is a document, filtered by a rule, or rejected for a fault; damage ends the run
+    unless `on_corrupt` is "skip".
+    """
+
+    name: ClassVar[str] = "extract"
+    counts: ClassVar[str] = "records"
+    Unit: ClassVar[type] = Segments
+
+    formats: tuple[tuple[str, int], ...]  # formats of the files, with the versions of their readers
+    read: ReadOptions
+    shard_bytes: int
+    on_corrupt: str
+    max_documents: int | None
+    sample_rate: float
+    sample_seed: int
+    dedup: str
+    files: tuple[SourceFile, ...] = location()
+
+    def plan(self, work: Work) -> list[Segments]:
+        target = self.shard_bytes * SEGMENT_BYTES
+        units: list[Segments] = []
+        parts: list[list[int]] = []
+        size = 0
+        for number, source in enumerate(self.files):
+            for segment in FORMATS[source.format].split(source.filesystem, source.file, target_bytes=target):
+                # The first N documents are those of lowest place, so one unit reads until it has them.
+                if parts and size + segment.end - segment.start > target and self.max_documents is None:
+                    units.append(Segments(parts))
+                    parts, size = [], 0
+                parts.append([number, segment.start, segment.end])
+                size += segment.end - segment.start
+        return [*units, Segments(parts)] if parts else units
+
+    def process(self, unit: Segments, write: UnitWriter) -> None:
+        shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges())
+        for source, item in self._items(unit):
+            write.ledger.read += 1
+            if isinstance(item, Document):
+                if not self._sampled(item):
+                    write.ledger.filtered["not_sampled"] += 1
+                    continue
+                shards.add(item)
+                write.ledger.written += 1
+                write.counters[f"licence:{item.licence}"] += 1
+                write.counters["characters"] += len(item.text)
+                write.counters["links"] += len(item.links)
+                if write.ledger.written == self.max_documents:
+                    break
+            elif isinstance(item, Redirect):
+                write.ledger.filtered["redirect"] += 1
+                write.side("redirects", item._asdict())
+            elif isinstance(item, Filtered):
+                write.ledger.filtered[item.reason] += 1
+            elif isinstance(item, Rejected):
+                write.reject(
+                    item.reason, source=source, position=item.position, excerpt=item.excerpt, exception=item.exception
+                )
+            elif self.on_corrupt == "skip":
+                position = f"byte {item.byte}"
+                write.reject(
+                    item.reason, source=source, position=position, excerpt=item.excerpt, exception=item.message
+                )
+            else:
+                raise UserError(item.message)
+        shards.end()
+
+    def _items(self, unit: Segments) -> Iterator[tuple[str, Item]]:
+        for number, start, end in unit.parts:
+            source = self.files[number]
+            reader = FORMATS[source.format]
+            for item in reader.read(source.filesystem, source.file, Segment(start, end), options=self.read):
+                yield source.file.name, item
+
+    def _sampled(self, document: Document) -> bool:
+        if self.sample_rate >= 1:
+            return True
+        place = xxhash.xxh3_64_intdigest(f"sample\0{document.doc_id}".encode(), seed=self.sample_seed)
+        return place < self.sample_rate * 2.0**64
+
+    def _ranges(self) -> int:
+        size = sum(each.file.size for each in self.files)
+        return n_ranges(size // _BYTES_A_KEY[self.dedup], rows_a_range=KEYS_A_RANGE)
+
+
+class _Shards:
+    """Writes documents as shards of at least `shard_bytes` of text, and their keys for the search for duplicates."""
+
+    def __init__(self, write: UnitWriter, shard_bytes: int, dedup: str, ranges: int) -> None:
+        self._write, self._shard_bytes, self._dedup, self._ranges = write, shard_bytes, dedup, ranges
+        self._rows: list[dict[str, Any]] = []
+        self._bytes = 0
+        self._shard = 0
+        self._keys = KeyRows(dedup)
+
+    def add(self, document: Document) -> None:
+        self._keys.add(document, shard=self._shard, row=len(self._rows))
+        self._rows.append({**document._asdict(), "links": [link._asdict() for link in document.links]})
+        self._bytes += len(document.text.encode())
+        if self._bytes >= self._shard_bytes:
+            self._flush()
+
+    def end(self) -> None:
+        if self._rows:
+            self._flush()
+        self._flush_keys()
+
+    def _flush(self) -> None:
+        self._write.table("train", pa.Table.from_pylist(self._rows, schema=DOCUMENTS), row_group_rows=1 << 30)
+        self._rows, self._bytes = [], 0
+        self._shard += 1
+        if len(self._keys) >= KEYS_A_FILE:
+            self._flush_keys()
+
+    def _flush_keys(self) -> None:
+        if len(self._keys):
+            write_ranges(self._write, "keys", self._keys.table(), ranges=self._ranges)
+            self._keys = KeyRows(self._dedup)
+
+
+def _shard_numbers(work: Work) -> dict[int, int]:
+    """For each unit of extract, how many shards stand before its first."""
+    numbers, shards = {}, 0
+    for each in work.completions("extract"):
+        numbers[each.unit] = shards
+        shards += sum(file.role == "train" for file in each.files)
+    return numbers
+
+
+@dataclass(frozen=True)
+class FindDuplicates(Stage):
+    """Reduce of the exchange by id, text or paragraph: all but the first of each key are to be dropped."""
+
+    name: ClassVar[str] = "find_duplicates"
+    Unit: ClassVar[type] = Range
+
+    def plan(self, work: Work) -> list[Range]:
+        files = work.files("extract", "keys")
+        if not files:
+            return []
+        with parquet_file(work.folder, files[0].path) as reader:
+            ranges = reader.num_row_groups
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        work = write.work
+        before = _shard_numbers(work)
+        tables = []
+        for each in work.completions("extract"):
+            files = [file for file in each.files if file.role == "keys"]
+            keys = read_sorted(work.folder, files, unit.index, KEYS)
+            shard = pc.add(keys.column("shard"), before[each.unit])
+            tables.append(keys.set_column(keys.column_names.index("shard"), "shard", shard))
+        keys = pa.concat_tables(tables)
+        order = [(name, "ascending") for name in ("key_hi", "key_lo", "kind", "shard", "row", "paragraph")]
+        drops = find_drops(keys.take(pc.sort_indices(keys, sort_keys=order)).combine_chunks())
+        if drops.num_rows:
+            groups = -(-len(work.files("extract", "train")) // SHARDS_A_DROP)
+            part = drops.column("shard").to_numpy() // SHARDS_A_DROP
+            write_parts(write, "drops", drops, part, parts=groups)
+
+
+@dataclass(frozen=True)
+class Drop(Stage):
+    """Writes the shards again from which a duplicate is dropped; the others stay as they are."""
+
+    name: ClassVar[str] = "drop"
+    counts: ClassVar[str] = "documents"
+    Unit: ClassVar[type] = ShardGroup
+
+    def plan(self, work: Work) -> list[ShardGroup]:
+        files = work.files("find_duplicates", "drops")
+        found: set[int] = set()
+        groups = 0
+        for file in files:
+            with parquet_file(work.folder, file.path) as reader:
+                groups = reader.num_row_groups
+                found |= {group for group in range(groups) if reader.metadata.row_group(group).num_rows}
+        return [ShardGroup(group, groups) for group in sorted(found)]
+
+    def process(self, unit: ShardGroup, write: UnitWriter) -> None:
+        work = write.work
+        shards = work.files("extract", "train")
+        drops: dict[int, dict[int, dict[int, str]]] = {}
+        for file in work.files("find_duplicates", "drops"):
+            with parquet_file(work.folder, file.path) as reader:
+                rows = reader.read_row_group(unit.group, use_threads=False).cast(DROPS).to_pylist()
+            for row in rows:
+                document = drops.setdefault(row["shard"], {}).setdefault(row["row"], {})
+                # A document may be dropped for its id and for its text: a fault goes before a rule.
+                document[row["paragraph"]] = max(document.get(row["paragraph"], ""), row["reason"])
+        for shard in sorted(drops):
+            self._rewrite(shards[shard], drops[shard], write)
+
+    def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: UnitWriter) -> None:
+        with parquet_file(write.work.folder, shard.path) as reader:
+            documents = reader.read(use_threads=False).to_pylist()
+        kept = []
+        for number, document in enumerate(documents):
+            write.ledger.read += 1
+            reasons = drops.get(number, {})
+            if reasons.get(-1) == "duplicate_id":
+                write.reject(
+                    "duplicate_id",
+                    source=document["source"],
+                    position=document["doc_id"],
+                    excerpt=document["text"],
+                )
+                continue
+            if -1 in reasons:
+                write.ledger.filtered[reasons[-1]] += 1
+                continue
+            if reasons:
+                links = [Link(**link) for link in document["links"]]
+                text, links = without_paragraphs(document["text"], links, reasons)
+                write.counters["duplicate_paragraphs"] += len(reasons)
+                if not text:
+                    write.ledger.filtered["duplicate_paragraph"] += 1
+                    continue
+                document |= {"text": text, "links": [link._asdict() for link in links]}
+            kept.append(document)
+        write.ledger.written += len(kept)
+        table = pa.Table.from_pylist(kept, schema=DOCUMENTS)
+        write.table("train", table, supersedes=shard.path, row_group_rows=1 << 30)

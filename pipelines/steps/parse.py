@@ -1,0 +1,137 @@
+"""Parse: documents -> sentences. The expensive stage, and the one that every corpus shares."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+from transforms.parsing.registry import load_parser
+
+from pipelines.stages import Stage, UnitWriter, Work, location
+from schemas.manifest import read_manifest
+from schemas.records import SENTENCES
+from schemas.storage import Folder, parquet_file
+from transforms.parsing.interface import ParsedSentence, Parser
+
+
+class DocumentShard(NamedTuple):
+    """A shard of the documents dataset; the sentence shard of the same number mirrors it."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Parse(Stage):
+    """Sentences with tokens, tags and constituents of each shard of documents.
+
+    A line of a document's text is one text for the parser; texts are parsed in batches across documents, inside a
+    shard. A sentence that the parser refuses is a reject with its position.
+    """
+
+    name: ClassVar[str] = "parse"
+    counts: ClassVar[str] = "sentences"
+    Unit: ClassVar[type] = DocumentShard
+
+    parser: str
+    parser_options: tuple[tuple[str, str | int], ...]
+    documents: str = location()
+
+    def plan(self, work: Work) -> list[DocumentShard]:
+        return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
+
+    def process(self, unit: DocumentShard, write: UnitWriter) -> None:
+        parser = cached_parser(self.parser, self.parser_options)
+        with parquet_file(Folder(self.documents), unit.path) as reader:
+            documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
+        doc_ids = documents.column("doc_id").to_pylist()
+        write.counters["documents"] += len(doc_ids)
+        for licence in documents.column("licence").to_pylist():
+            write.counters[f"licence:{licence}"] += 1
+        places: list[tuple[str, int]] = []
+        lines: list[str] = []
+        for doc_id, text in zip(doc_ids, documents.column("text").to_pylist(), strict=True):
+            start = 0
+            for line in text.split("\n"):
+                if line:
+                    places.append((doc_id, start))
+                    lines.append(line)
+                start += len(line) + 1
+        rows = _Rows()
+        for (doc_id, start), line, sentences in zip(places, lines, parser.parse_texts(lines), strict=True):
+            for sentence in sentences:
+                write.ledger.read += 1
+                if isinstance(sentence, ParsedSentence):
+                    rows.add(doc_id, start, line, sentence)
+                else:
+                    write.reject(
+                        sentence.reason,
+                        source=doc_id,
+                        position=f"characters {start + sentence.start_char}-{start + sentence.end_char}",
+                        excerpt=line[sentence.start_char : sentence.end_char],
+                        exception=sentence.exception,
+                    )
+        write.ledger.written += len(rows.text)
+        write.counters["tokens"] += len(rows.tags)
+        # Readers take a shard at a time, so it is one row group.
+        write.table("train", rows.table(), row_group_rows=1 << 30)
+
+
+class _Rows:
+    """Sentences as columns, nested ones flat."""
+
+    def __init__(self) -> None:
+        self.sentence_id: list[str] = []
+        self.doc_id: list[str] = []
+        self.start_char: list[int] = []
+        self.text: list[str] = []
+        self.token_edges: list[int] = [0]
+        self.token_starts: list[int] = []
+        self.token_ends: list[int] = []
+        self.tags: list[str] = []
+        self.constituent_edges: list[int] = [0]
+        self.constituents: list[tuple[str, int, int]] = []
+
+    def add(self, doc_id: str, offset: int, line: str, sentence: ParsedSentence) -> None:
+        start = offset + sentence.start_char
+        self.sentence_id.append(f"{doc_id}#{start}")
+        self.doc_id.append(doc_id)
+        self.start_char.append(start)
+        self.text.append(line[sentence.start_char : sentence.end_char])
+        self.token_starts += [offset + each for each in sentence.token_starts]
+        self.token_ends += [offset + each for each in sentence.token_ends]
+        self.tags += sentence.tags
+        self.token_edges.append(len(self.tags))
+        self.constituents += sentence.constituents
+        self.constituent_edges.append(len(self.constituents))
+
+    def table(self) -> pa.Table:
+        labels, starts, ends = zip(*self.constituents, strict=True) if self.constituents else ((), (), ())
+        columns: dict[str, Any] = {
+            "sentence_id": self.sentence_id,
+            "doc_id": self.doc_id,
+            "start_char": self.start_char,
+            "text": self.text,
+            "tokens": _lists("tokens", self.token_edges, (self.token_starts, self.token_ends, self.tags)),
+            "constituents": _lists("constituents", self.constituent_edges, (labels, starts, ends)),
+        }
+        return pa.table(columns, schema=SENTENCES)
+
+
+def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArray:
+    """A column of lists of structs from flat columns."""
+    type_ = SENTENCES.field(name).type
+    fields = list(type_.value_type)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    return pa.ListArray.from_arrays(
+        pa.array(edges, pa.int32()), pa.StructArray.from_arrays(arrays, fields=fields), type=type_
+    )
+
+
+@functools.lru_cache(maxsize=2)
+def cached_parser(name: str, options: tuple[tuple[str, str | int], ...]) -> Parser:
+    """The parser, loaded once a process."""
+    keywords: Mapping[str, Any] = dict(options)
+    return load_parser(name, **keywords)

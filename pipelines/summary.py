@@ -1,0 +1,94 @@
+"""What a run says at its end: counts through the stages, rates, where things are, what comes next, sample rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from schemas.manifest import Manifest, read_manifest
+from schemas.storage import Folder, parquet_file
+
+_PLURALS = {"Document": "documents", "Sentence": "sentences", "Phrase": "phrases", "Context": "contexts"}
+
+_NEXT = {
+    "Document": "python -m pipelines.parse_sentences --input {output}",
+    "Sentence": "python -m pipelines.count_phrases --input {output}",
+    "Phrase": "python -m schemas.check {output}",
+    "Context": 'python -c "import datasets; print(datasets.load_dataset({output!r}))"',
+}
+
+
+def text(datasets: Sequence[Folder], seconds: Mapping[str, float]) -> str:
+    """The summary of a chain of datasets, the last of them the output; `seconds` is the time of each stage run."""
+    manifests = [(folder, read_manifest(folder)) for folder in datasets]
+    lines = [""]
+    width = max(len(str(folder)) for folder in datasets)
+    for folder, manifest in manifests:
+        lines.append(f"{_PLURALS[manifest.record]:<10} {manifest.rows:>12,}  {folder!s:<{width}}  {_shards(manifest)}")
+    for heading, kind in (("filtered", "filtered"), ("rejected", "rejected")):
+        reasons = _reasons([manifest for _, manifest in manifests], kind)
+        lines.append(f"{heading}: {reasons or 'nothing'}")
+    rates = _rates([manifest for _, manifest in manifests], seconds)
+    if rates:
+        lines.append(f"tokens/s: {rates}")
+    output, last = manifests[-1]
+    lines += ["", *_samples(output, last), "", f"next: {_NEXT[last.record].format(output=str(output))}"]
+    return "\n".join(lines)
+
+
+def _shards(manifest: Manifest) -> str:
+    size = sum(shard.bytes for shard in manifest.shards)
+    number = len(manifest.shards)
+    return f"{number:,} shard{'' if number == 1 else 's'}, {size / 1e6:,.1f} MB"
+
+
+def _reasons(manifests: Sequence[Manifest], kind: str) -> str:
+    """Counts by stage and reason, as "constituents: 12,000 pronoun, 300 number; ..."."""
+    parts = []
+    for manifest in manifests:
+        for stage in manifest.stages:
+            counts: Counter[str] = getattr(stage.ledger, kind) if stage.ledger else Counter()
+            if counts:
+                named = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in counts.most_common())
+                parts.append(f"{stage.ledger.counts}: {named}" if stage.ledger else named)
+    return "; ".join(parts)
+
+
+def _rates(manifests: Sequence[Manifest], seconds: Mapping[str, float]) -> str:
+    rates = []
+    for manifest in manifests:
+        for stage in manifest.stages:
+            tokens, spent = stage.counters.get("tokens", 0), seconds.get(stage.name, 0.0)
+            if tokens and spent > 0.05:
+                rates.append(f"{stage.name} {tokens / spent:,.0f}")
+    return ", ".join(rates)
+
+
+def _samples(folder: Folder, manifest: Manifest, number: int = 3) -> list[str]:
+    """A few rows of the output; the first of a shuffled dataset are a random sample."""
+    shard = next((each for each in manifest.shards if each.rows), None)
+    if shard is None:
+        return ["(no rows)"]
+    with parquet_file(folder, shard.path) as reader:
+        rows = next(reader.iter_batches(batch_size=number)).to_pylist()
+    return [line for row in rows for line in _sample(manifest.record, row)]
+
+
+def _sample(record: str, row: Mapping[str, object]) -> list[str]:
+    if record == "Context":
+        context, mask = str(row["context"]), int(str(row["mask_start"]))
+        return [
+            f"{row['phrase']} ({row['label']}, {row['frequency']}x, {row['title']})",
+            f"    {_around(context, mask)}",
+        ]
+    if record == "Phrase":
+        return [f"{row['phrase']} ({row['label']}, {row['frequency']}x in {row['document_frequency']} documents)"]
+    name = row["sentence_id"] if record == "Sentence" else row["title"]
+    return [f"{name}: {_around(str(row['text']), 0)}"]
+
+
+def _around(text: str, place: int, reach: int = 100) -> str:
+    """A line's worth of the text around a place."""
+    start, end = max(place - reach, 0), min(place + reach, len(text))
+    shown = text[start:end].replace("\n", " ")
+    return f"{'...' if start else ''}{shown}{'...' if end < len(text) else ''}"

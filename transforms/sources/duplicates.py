@@ -1,0 +1,104 @@
+"""Exact duplicates of documents and of paragraphs, and documents that share an id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from transforms.sources.items import Document, Link
+
+ID, TEXT, PARAGRAPH = 0, 1, 2
+"""What a key is of: a document's id, its whole text, or one of its paragraphs."""
+
+MODES = ("off", "documents", "paragraphs")
+
+MIN_PARAGRAPH = 60
+"""Shorter paragraphs are never duplicates: headings, list items and dialogue repeat for good reason."""
+
+KEYS = pa.schema(
+    [
+        ("key_hi", pa.uint64()),
+        ("key_lo", pa.uint64()),
+        ("kind", pa.int8()),
+        ("shard", pa.int64()),
+        ("row", pa.int32()),
+        ("paragraph", pa.int32()),
+        ("text_hash", pa.uint64()),
+    ]
+)
+"""A key with its place: the shard (in order of the input), the document's row in it, the paragraph's number."""
+
+DROPS = pa.schema([("shard", pa.int64()), ("row", pa.int32()), ("paragraph", pa.int32()), ("reason", pa.string())])
+"""What is to be left out; paragraph -1 means the whole document."""
+
+
+class KeyRows:
+    """Collects the keys of documents, column by column."""
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._columns: list[list[int]] = [[] for _ in KEYS]
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def add(self, document: Document, *, shard: int, row: int) -> None:
+        text = document.text.encode()
+        self._add(ID, document.doc_id.encode(), shard, row, -1, xxhash.xxh3_64_intdigest(text))
+        if self._mode == "documents":
+            self._add(TEXT, text, shard, row, -1, 0)
+        if self._mode == "paragraphs":
+            for number, paragraph in enumerate(document.text.split("\n")):
+                if len(paragraph) >= MIN_PARAGRAPH:
+                    self._add(PARAGRAPH, paragraph.encode(), shard, row, number, 0)
+
+    def _add(self, kind: int, data: bytes, shard: int, row: int, paragraph: int, text_hash: int) -> None:
+        key = xxhash.xxh3_128_intdigest(data, seed=kind)
+        values = (key >> 64, key & (2**64 - 1), kind, shard, row, paragraph, text_hash)
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(self._columns, KEYS, strict=True)], schema=KEYS
+        )
+
+
+def find_drops(keys: pa.Table) -> pa.Table:
+    """What to leave out, of keys sorted by key and then by place: all but the first of each key (DROPS)."""
+    hi, lo, kind = (keys.column(name).to_numpy() for name in ("key_hi", "key_lo", "kind"))
+    repeated = np.zeros(len(hi), dtype=bool)
+    repeated[1:] = (hi[1:] == hi[:-1]) & (lo[1:] == lo[:-1]) & (kind[1:] == kind[:-1])
+    text = keys.column("text_hash").to_numpy()
+    first = np.maximum.accumulate(np.where(repeated, 0, np.arange(len(hi))))
+    other_text = (kind == ID) & (text != text[first]) if len(hi) else repeated
+    names = ("duplicate_document", "duplicate_document", "duplicate_paragraph", "duplicate_id")
+    reason = pa.array(names).take(pa.array(np.where(other_text, 3, kind)))
+    drops = keys.select(["shard", "row", "paragraph"]).append_column("reason", reason)
+    return drops.filter(pa.array(repeated)).cast(DROPS)
+
+
+def without_paragraphs(text: str, links: Collection[Link], dropped: Collection[int]) -> tuple[str, list[Link]]:
+    """The text without some of its lines (by number), and the links that are left, at their new offsets."""
+    kept: list[str] = []
+    moved: list[Link] = []
+    waiting = sorted(links)
+    start = shift = 0
+    for number, line in enumerate(text.split("\n")):
+        end = start + len(line)
+        inside = [link for link in waiting if start <= link.start_char and link.end_char <= end]
+        empty_twice = not line and (not kept or not kept[-1])
+        if number in dropped or empty_twice:
+            shift += len(line) + 1
+        else:
+            kept.append(line)
+            moved += [
+                link._replace(start_char=link.start_char - shift, end_char=link.end_char - shift) for link in inside
+            ]
+        start = end + 1
+    while kept and not kept[-1]:
+        kept.pop()
+    return "\n".join(kept), moved
