@@ -19,18 +19,26 @@ import xxhash
 
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import File, Stage, UnitWriter, Work, location
-from pipelines.steps.count import SHARDS_A_UNIT, SentenceShards, read_sentences, sentence_units
+from pipelines.steps.count import SentenceShards, read_sentences, sentence_units, shards_a_unit
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
 from schemas.storage import Folder, parquet_file
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible
-from transforms.contexts.windows import WindowRules, cut_context, is_validation, row_key, runs, window_bounds
+from transforms.contexts.windows import (
+    WindowRules,
+    cut_contexts,
+    is_validation,
+    read_text,
+    row_key,
+    runs,
+    window_bounds,
+)
 from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import I64, find_occurrences, read_tokens
 
 ROWS_A_RANGE = 4_000_000
-CONTEXTS_A_SHARD = 100_000
+CONTEXTS_A_SHARD = 50_000
 ROW_GROUP = 8_192
 
 KEPT = pa.schema(
@@ -49,7 +57,7 @@ CUT = pa.schema(
         ("key_lo", pa.uint64()),
         ("phrase_index", pa.int64()),
         ("document", pa.int64()),
-        *(field for field in CONTEXTS if field.name != "negative"),
+        *(field for field in CONTEXTS if field.name not in ("anchor", "positive", "negative")),
     ]
 )
 """A context that has no negative yet; `document` is a hash of its id, the key is that of `row_key`."""
@@ -66,6 +74,7 @@ class PhraseRange(NamedTuple):
 class CutShards(NamedTuple):
     """Consecutive shards of sentences and of documents, which mirror each other."""
 
+    number: int
     first: int
     sentences: list[str]
     documents: list[str]
@@ -83,7 +92,7 @@ class RowRange(NamedTuple):
 def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[PhraseRange]:
     """Equal ranges of phrase numbers, so many that the candidates of one fit into memory."""
     manifest = read_manifest(phrases)
-    units = -(-len(read_manifest(sentences).shards) // SHARDS_A_UNIT)
+    units = len(sentence_units(sentences, 0))
     ledger = manifest.stage("count").ledger
     assert ledger is not None
     parts = n_ranges(min(ledger.written, units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
@@ -181,9 +190,9 @@ class Keep(Stage):
         kept = pa.table(
             [own.column(name) if name in own.column_names else kept.column(name) for name in KEPT.names], schema=KEPT
         )
-        shards = len(read_manifest(Folder(self.sentences)).shards)
-        part = kept.column("shard").to_numpy() // SHARDS_A_UNIT
-        write_parts(write, "kept", kept, part, parts=-(-shards // SHARDS_A_UNIT))
+        sentences = Folder(self.sentences)
+        part = kept.column("shard").to_numpy() // shards_a_unit(sentences)
+        write_parts(write, "kept", kept, part, parts=len(sentence_units(sentences, 0)))
 
 
 @dataclass(frozen=True)
@@ -207,13 +216,13 @@ class Cut(Stage):
         shares = (1 - self.validation_rate, self.validation_rate)
         ranges = [n_ranges(int(rows * share), rows_a_range=CONTEXTS_A_SHARD) if share else 0 for share in shares]
         return [
-            CutShards(unit.first, unit.paths, documents[unit.first : unit.first + len(unit.paths)], ranges)
-            for unit in sentence_units(Folder(self.sentences), 0)
+            CutShards(number, unit.first, unit.paths, documents[unit.first : unit.first + len(unit.paths)], ranges)
+            for number, unit in enumerate(sentence_units(Folder(self.sentences), 0))
         ]
 
     def process(self, unit: CutShards, write: UnitWriter) -> None:
         files = write.work.files("keep", "kept")
-        kept = read_range(write.work.folder, files, unit.first // SHARDS_A_UNIT, KEPT)
+        kept = read_range(write.work.folder, files, unit.number, KEPT)
         tables = []
         for place, paths in enumerate(zip(unit.sentences, unit.documents, strict=True)):
             here = kept.filter(pc.equal(kept.column("shard"), unit.first + place))
@@ -233,54 +242,46 @@ class Cut(Stage):
         write.counters["tokens"] += len(tokens.form)
         with parquet_file(Folder(self.documents), documents_path) as reader:
             columns = ["doc_id", "source", "title", "url", "licence", "text"]
-            documents = {row["doc_id"]: row for row in reader.read(columns=columns, use_threads=False).to_pylist()}
-        doc_ids = tokens.doc_ids.to_pylist()
-        owners = [documents[doc_ids[document]] for document in tokens.document]
-        low, high = runs(tokens, [owner["text"] for owner in owners])
-        rows: list[dict[str, Any]] = []
-        for chosen in kept.to_pylist():
-            sentence = chosen["sentence"]
-            document = owners[sentence]
-            start = int(tokens.first[sentence]) + chosen["start_token"]
-            end = int(tokens.first[sentence]) + chosen["end_token"]
-            key = row_key(
-                seed=self.seed,
-                doc_id=document["doc_id"],
-                start_char=int(tokens.start_char[start]),
-                phrase=chosen["phrase"],
-            )
-            bounds = window_bounds(
-                start,
-                end,
-                int(low[sentence]),
-                int(high[sentence]),
-                rules=self.window,
-                chance=int.from_bytes(key[8:], "big"),
-            )
-            cut = cut_context(tokens, document["text"], start, end, bounds, self.window)
-            rows.append(
-                {
-                    "key_hi": int.from_bytes(key[:8], "big"),
-                    "key_lo": int.from_bytes(key[8:], "big"),
-                    "phrase_index": chosen["phrase_index"],
-                    "document": _signed(xxhash.xxh3_64_intdigest(document["doc_id"].encode())),
-                    "phrase": chosen["phrase"],
-                    "label": chosen["label"],
-                    "frequency": chosen["frequency"],
-                    **cut._asdict(),
-                    "anchor": chosen["phrase"],
-                    "positive": cut.context,
-                    "doc_id": document["doc_id"],
-                    "sentence_id": f"{document['doc_id']}#{sentences.column('start_char')[sentence].as_py()}",
-                    "source": document["source"],
-                    "title": document["title"],
-                    "url": document["url"],
-                    "licence": document["licence"],
-                }
-            )
-        for licence in {row["doc_id"]: row["licence"] for row in rows}.values():
-            write.counters[f"licence:{licence}"] += 1
-        return pa.Table.from_pylist(rows, schema=CUT)
+            documents = reader.read(columns=columns, use_threads=False).combine_chunks()
+        text = read_text(tokens, documents)
+        low, high = runs(tokens, text)
+        sentence, start, end = (
+            kept.column(name).to_numpy().astype(np.int64) for name in ("sentence", "start_token", "end_token")
+        )
+        start, end = start + tokens.first[sentence], end + tokens.first[sentence]
+        start_char, end_char = tokens.start_char[start], tokens.end_char[end - 1]
+        owner = documents.drop_columns("text").take(pa.array(text.document[sentence]))
+        doc_id = owner.column("doc_id").to_pylist()
+        places = zip(doc_id, start_char.tolist(), kept.column("phrase").to_pylist(), strict=True)
+        keys = b"".join(
+            row_key(seed=self.seed, doc_id=each, start_char=at, phrase=phrase) for each, at, phrase in places
+        )
+        key_hi, key_lo = np.frombuffer(keys, dtype=">u8").reshape(-1, 2).astype(np.uint64).T
+        first, last = window_bounds(
+            start,
+            end,
+            low[sentence],
+            high[sentence],
+            rules=self.window,
+            chance=(key_lo >> np.uint64(1)).astype(np.int64),
+        )
+        cut = cut_contexts(tokens, text, start, end, first, last, rules=self.window)
+        sentence_start = sentences.column("start_char").to_numpy()[sentence].tolist()
+        hashes = {each: xxhash.xxh3_64_intdigest(each.encode()) >> 1 for each in set(doc_id)}
+        columns_of_rows = {
+            "key_hi": key_hi.copy(),
+            "key_lo": key_lo.copy(),
+            "document": [hashes[each] for each in doc_id],
+            **cut._asdict(),
+            "sentence_id": [f"{each}#{at}" for each, at in zip(doc_id, sentence_start, strict=True)],
+            "start_char": start_char,
+            "end_char": end_char,
+            **{name: owner.column(name) for name in ("doc_id", "source", "title", "url", "licence")},
+            **{name: kept.column(name) for name in ("phrase_index", "phrase", "label", "frequency")},
+        }
+        licences = dict(zip(doc_id, owner.column("licence").to_pylist(), strict=True))
+        write.counters.update(f"licence:{licence}" for licence in licences.values())
+        return pa.table({name: columns_of_rows[name] for name in CUT.names}, schema=CUT)
 
     def _validation(self, cut: pa.Table) -> pa.Array:
         doc_ids = cut.column("doc_id").to_pylist()
@@ -293,14 +294,10 @@ def split_role(kind: str, split: str) -> str:
     return f"{kind}-{split}"
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
-
-
 def _row_ranges(work: Work) -> list[RowRange]:
     """The shards of the dataset, in order of the splits and of the row keys."""
     units = work.units("cut")
-    ranges = units[0][3] if units else [1, 0]
+    ranges = units[0][4] if units else [1, 0]
     return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
 
 
@@ -346,9 +343,12 @@ class Pair(Stage):
         missing = self._find(negative, missing, folder, shards, unit.index, table, any_document=True)
         if len(missing):
             write.counters["without_negative"] += len(missing)
-        columns = [
-            pa.array(negative, pa.string()) if name == "negative" else table.column(name) for name in CONTEXTS.names
-        ]
+        triplet = {
+            "anchor": table.column("phrase"),
+            "positive": table.column("context"),
+            "negative": pa.array(negative, pa.string()),
+        }
+        columns = [triplet[name] if name in triplet else table.column(name) for name in CONTEXTS.names]
         write.ledger.read += table.num_rows
         write.ledger.written += table.num_rows
         write.table(unit.split, pa.table(columns, schema=CONTEXTS), row_group_rows=ROW_GROUP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.exchange import merge_sorted, n_ranges, read_range, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from schemas.manifest import Shard, read_manifest
+from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.phrases.counting import (
     COUNTS,
@@ -24,7 +24,8 @@ from transforms.phrases.counting import (
 from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import SENTENCE_COLUMNS
 
-SHARDS_A_UNIT = 16
+UNITS, MOST_SHARDS = 64, 32
+"""A stage over sentences has about so many units, of so many shards at most: few files in the exchanges."""
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21
 """Rows that a merge of all ranges holds at most."""
@@ -50,13 +51,16 @@ class All(NamedTuple):
     """The whole of it: a unit of a stage that has only one."""
 
 
+def shards_a_unit(sentences: Folder) -> int:
+    """How many consecutive shards of sentences are one unit."""
+    return min(max(len(read_manifest(sentences).shards) // UNITS, 1), MOST_SHARDS)
+
+
 def sentence_units(sentences: Folder, ranges: int) -> list[SentenceShards]:
-    """Shards of sentences in runs of SHARDS_A_UNIT."""
-    shards: Sequence[Shard] = read_manifest(sentences).shards
-    return [
-        SentenceShards(first, [shard.path for shard in shards[first : first + SHARDS_A_UNIT]], ranges)
-        for first in range(0, len(shards), SHARDS_A_UNIT)
-    ]
+    """The shards of sentences in runs of `shards_a_unit`."""
+    paths = [shard.path for shard in read_manifest(sentences).shards]
+    step = shards_a_unit(sentences)
+    return [SentenceShards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]
 
 
 def read_sentences(sentences: Folder, path: str) -> pa.Table:

@@ -1,21 +1,23 @@
 """Masked contexts: a window of a document's text around a phrase, the phrase replaced by a mask.
 
 Phrase-BERT, section 3: c+ is "of length 120 tokens", p included, with p replaced by a single [MASK]. Tokens are the
-parser's. A window never leaves its document, nor crosses a sentence that was rejected (its tokens are unknown).
+parser's. A window never leaves its document, nor crosses text that is in no sentence (a rejected one: its tokens are
+unknown). Line breaks within a window become one blank.
+
+All contexts of a shard are cut at once: every window is a few slices of one buffer.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
-from transforms.phrases.occurrences import I64, Tokens
-
-_LINE_BREAK = re.compile(r"\s*\n\s*")
+from transforms.phrases.occurrences import I64, U8, Tokens, character_starts, slice_strings, string_bytes
 
 
 class WindowRules(NamedTuple):
@@ -27,14 +29,22 @@ class WindowRules(NamedTuple):
     mask_others: bool = True  # other occurrences of the phrase in the window are masked, too
 
 
-class Context(NamedTuple):
-    """A cut context: `context[mask_start:]` begins with the mask of the occurrence itself."""
+class ShardText(NamedTuple):
+    """The text of a shard's documents, one behind the other, line breaks as blanks, with the places of n tokens."""
 
-    surface: str
-    context: str
-    mask_start: int
-    start_char: int
-    end_char: int
+    buffer: U8  # UTF-8
+    character: I64  # [bytes + 1] how many characters begin before a byte
+    byte_start: I64  # [n] of the tokens, in `buffer`
+    byte_end: I64  # [n]
+    document: I64  # [s] the row of each sentence's document
+
+
+class Contexts(NamedTuple):
+    """k cut contexts; `context[mask_start:]` begins with the mask of the occurrence itself."""
+
+    surface: pa.StringArray
+    context: pa.StringArray
+    mask_start: I64  # [k] in characters
 
 
 def row_key(*, seed: int, doc_id: str, start_char: int, phrase: str) -> bytes:
@@ -47,79 +57,135 @@ def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
     return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
 
 
-def runs(tokens: Tokens, texts: Sequence[str]) -> tuple[I64, I64]:
-    """For each sentence, the first token and the token after the last that a window around it may hold.
+def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:
+    """The text of a shard of documents (columns doc_id, text) with the places of its sentences' tokens."""
+    row = pc.index_in(tokens.doc_ids, documents.column("doc_id").combine_chunks()).to_numpy().astype(np.int64)
+    raw, edges = string_bytes(documents.column("text").combine_chunks())
+    begins = character_starts(raw)
+    first_character = np.searchsorted(begins, edges[:-1])
+    document = row[tokens.document]
+    shift = np.repeat(first_character[document], np.diff(tokens.first))
+    broken = raw == ord("\n")
+    again = np.zeros(len(raw) + 1, dtype=bool)
+    again[1:-1] = broken[1:] & broken[:-1]
+    moved = np.cumsum(again) - again
+    buffer = np.where(broken, np.uint8(ord(" ")), raw)[~again[:-1]]
+    starts, ends = begins[tokens.start_char + shift], begins[tokens.end_char + shift]
+    return ShardText(
+        buffer=buffer,
+        character=_characters(buffer),
+        byte_start=starts - moved[starts],
+        byte_end=ends - moved[ends],
+        document=document,
+    )
 
-    `texts` holds the document's text for each sentence. A run ends where the document ends, or where text that is
-    in no sentence stands between two of them.
+
+def _characters(buffer: U8) -> I64:
+    counts = np.zeros(len(buffer) + 1, dtype=np.int64)
+    np.cumsum((buffer & 0xC0) != 0x80, out=counts[1:])
+    return counts
+
+
+def runs(tokens: Tokens, text: ShardText) -> tuple[I64, I64]:
+    """[s] for each sentence, the first token and the token after the last that a window around it may hold.
+
+    A run ends where the document ends, or where text that is in no sentence stands between two of them.
     """
     n = len(tokens.document)
+    if not n:
+        return tokens.first[:-1], tokens.first[:-1]
     ends_run = np.ones(n, dtype=bool)
-    first = tokens.first
-    for sentence in range(n - 1):
-        if tokens.document[sentence] != tokens.document[sentence + 1]:
-            continue
-        last, following = first[sentence + 1] - 1, first[sentence + 1]
-        between = texts[sentence][tokens.end_char[last] : tokens.start_char[following]]
-        ends_run[sentence] = bool(between) and not between.isspace()
+    following = tokens.first[1:-1]
+    solid = np.zeros(len(text.buffer) + 1, dtype=np.int64)
+    np.cumsum(text.buffer != ord(" "), out=solid[1:])
+    between = solid[text.byte_start[following]] - solid[text.byte_end[following - 1]]
+    ends_run[:-1] = (tokens.document[1:] != tokens.document[:-1]) | (between > 0)
     ends = np.flatnonzero(ends_run)
     run = np.searchsorted(ends, np.arange(n))
-    begins = np.concatenate(([0], ends[:-1] + 1)) if n else ends
-    return first[begins[run]], first[ends[run] + 1]
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    return tokens.first[begins[run]], tokens.first[ends[run] + 1]
 
 
-def window_bounds(start: int, end: int, low: int, high: int, *, rules: WindowRules, chance: int) -> tuple[int, int]:
-    """The tokens [first, last) of the window around the phrase [start, end) within the run [low, high).
+def window_bounds(start: I64, end: I64, low: I64, high: I64, *, rules: WindowRules, chance: I64) -> tuple[I64, I64]:
+    """The windows [first, last) around the phrases [start, end) within the runs [low, high), all [k] tokens.
 
     As long as the rules say wherever the run is; `chance` decides how many of the tokens stand before the phrase.
     """
-    room = max(rules.window - (end - start), 0)
+    room = np.maximum(rules.window - (end - start), 0)
     before = room // 2 if rules.placement == "centre" else chance % (room + 1)
-    first = max(start - before, low)
-    last = min(first + rules.window, high)
-    first = max(min(first, last - rules.window), low)
-    return min(first, start), max(last, end)
+    first = np.maximum(start - before, low)
+    last = np.minimum(first + rules.window, high)
+    first = np.maximum(np.minimum(first, last - rules.window), low)
+    return np.minimum(first, start), np.maximum(last, end)
 
 
-def cut_context(
-    tokens: Tokens, text: str, start: int, end: int, bounds: tuple[int, int], rules: WindowRules
-) -> Context:
-    """Cut the window `bounds` out of the document's text and mask the phrase [start, end); all are tokens."""
-    first, last = bounds
-    spans = [(start, end)]
+def cut_contexts(
+    tokens: Tokens, text: ShardText, start: I64, end: I64, first: I64, last: I64, *, rules: WindowRules
+) -> Contexts:
+    """Cut the windows [first, last) and mask the phrases [start, end) in them; all are tokens, [k]."""
+    rows = np.arange(len(start))
+    mask_start, mask_end = text.byte_start[start], text.byte_end[end - 1]
+    # Every masked span (row, start, end); the row's own is told apart by its start.
+    spans = np.stack([rows, mask_start, mask_end], axis=1)
     if rules.mask_others:
-        spans = sorted([*spans, *_others(tokens, start, end, first, last)])
-    pieces: list[str] = []
-    length = mask_start = 0
-    here = int(tokens.start_char[first])
-    for span_start, span_end in spans:
-        piece = _LINE_BREAK.sub(" ", text[here : tokens.start_char[span_start]])
-        pieces += (piece, rules.mask_token)
-        length += len(piece)
-        if span_start == start:
-            mask_start = length
-        length += len(rules.mask_token)
-        here = int(tokens.end_char[span_end - 1])
-    pieces.append(_LINE_BREAK.sub(" ", text[here : tokens.end_char[last - 1]]))
-    start_char, end_char = int(tokens.start_char[start]), int(tokens.end_char[end - 1])
-    return Context(text[start_char:end_char], "".join(pieces), mask_start, start_char, end_char)
+        others = list(_others(tokens, start, end, first, last))
+        if others:
+            row, head, tail = np.array(others, dtype=np.int64).T
+            spans = np.concatenate([spans, np.stack([row, text.byte_start[head], text.byte_end[tail]], axis=1)])
+            spans = spans[np.lexsort((spans[:, 1], spans[:, 0]))]
+    row, span_start, span_end = spans.T
+    # A row of j spans is 2j + 1 pieces: text, mask, text, mask ... text. The mask stands behind the buffer.
+    mask = np.frombuffer(rules.mask_token.encode(), dtype=np.uint8)
+    buffer = np.concatenate([text.buffer, mask])
+    n = len(text.buffer)
+    number = 2 * np.arange(len(spans)) + row
+    is_last = np.append(row[1:] != row[:-1], True) if len(row) else np.zeros(0, dtype=bool)
+    is_first = np.roll(is_last, 1)
+    pieces = np.empty((2 * len(spans) + len(rows), 2), dtype=np.int64)
+    pieces[number, 0] = np.where(is_first, text.byte_start[first][row], np.roll(span_end, 1))
+    pieces[number, 1] = span_start
+    pieces[number + 1] = n, n + len(mask)
+    pieces[number[is_last] + 2, 0] = span_end[is_last]
+    pieces[number[is_last] + 2, 1] = text.byte_end[last - 1]
+    edges = np.append(0, number[is_last] + 3)
+    context = _joined(buffer, pieces, edges)
+    characters = np.concatenate([text.character, text.character[-1] + np.arange(1, len(rules.mask_token) + 1)])
+    # `characters` counts to the end of the mask, whose bytes may be more than its characters.
+    ends_at = np.where(pieces[:, 1] == n + len(mask), len(characters) - 1, pieces[:, 1])
+    before = np.concatenate(([0], np.cumsum(characters[ends_at] - characters[pieces[:, 0]])))
+    own = number[span_start == mask_start[row]]
+    return Contexts(
+        surface=slice_strings(text.buffer, mask_start, mask_end),
+        context=context,
+        mask_start=before[own + 1] - before[edges[:-1]],
+    )
 
 
-def _others(tokens: Tokens, start: int, end: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Other occurrences of the words [start, end) in the window, from left to right, none overlapping another."""
-    starts, ends = tokens.byte_start[first:last], tokens.byte_end[first:last]
-    base = int(starts[0])
-    window = tokens.buffer[base : ends[-1]].tobytes()
-    low, high = int(tokens.byte_start[start]) - base, int(tokens.byte_end[end - 1]) - base
-    phrase = window[low:high]
-    at = window.find(phrase)
-    while at >= 0:
-        behind = at + len(phrase)
-        if behind <= low or at >= high:
-            head = int(np.searchsorted(starts, at + base))
-            tail = int(np.searchsorted(ends, behind + base))
-            if head < len(starts) and starts[head] == at + base and tail < len(ends) and ends[tail] == behind + base:
-                yield first + head, first + tail + 1
-                at = window.find(phrase, behind)
-                continue
-        at = window.find(phrase, at + 1)
+def _joined(buffer: U8, pieces: I64, edges: I64) -> pa.StringArray:
+    """Strings made of slices of the buffer: the pieces [edges[i], edges[i + 1]) one behind the other."""
+    source = buffer.tobytes()
+    data = b"".join([source[start:end] for start, end in pieces.tolist()])
+    lengths = np.concatenate(([0], np.cumsum(pieces[:, 1] - pieces[:, 0])))
+    large = pa.LargeStringArray.from_buffers(len(edges) - 1, pa.py_buffer(lengths[edges]), pa.py_buffer(data))
+    return large.cast(pa.string())
+
+
+def _others(tokens: Tokens, start: I64, end: I64, first: I64, last: I64) -> Iterator[tuple[int, int, int]]:
+    """Other occurrences of each row's words in its window: (row, first token, last token), none overlapping another."""
+    data = tokens.buffer.tobytes()
+    places = (tokens.byte_start[start], tokens.byte_end[end - 1], tokens.byte_start[first], tokens.byte_end[last - 1])
+    for row, (low, high, left, right) in enumerate(zip(*(each.tolist() for each in places), strict=True)):
+        phrase = data[low:high]
+        at = data.find(phrase, left, right)
+        if at == low:
+            at = data.find(phrase, high, right)
+        while at >= 0:
+            behind = at + len(phrase)
+            step = at + 1
+            if behind <= low or at >= high:
+                head = int(np.searchsorted(tokens.byte_start, at))
+                tail = int(np.searchsorted(tokens.byte_end, behind))
+                if tokens.byte_start[head] == at and tokens.byte_end[tail] == behind:
+                    yield row, head, tail
+                    step = behind
+            at = data.find(phrase, step, right)

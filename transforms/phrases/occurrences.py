@@ -98,12 +98,11 @@ def read_tokens(sentences: pa.Table, *, lowercase: bool) -> Tokens:
     spaced[first[:-1][np.diff(first) > 0]] = True
     pieces = pa.array([*forms, *(" " + each for each in forms)], pa.string())
     joined = pieces.take(pa.array(form + spaced * len(forms)))
-    edges = _offsets(joined)
-    buffer = _data(joined, edges)
+    buffer, edges = string_bytes(joined)
     return Tokens(
         buffer=buffer,
-        byte_start=edges[:-1] - edges[0] + spaced,
-        byte_end=edges[1:] - edges[0],
+        byte_start=edges[:-1] + spaced,
+        byte_end=edges[1:],
         start_char=start_char,
         end_char=end_char,
         first=first,
@@ -188,8 +187,8 @@ def slice_hashes(buffer: U8, start: I64, end: I64) -> tuple[U64, U64]:
 
 def strings_hashes(strings: pa.Array) -> tuple[U64, U64]:
     """The `slice_hashes` of whole strings."""
-    edges = _offsets(strings)
-    return slice_hashes(_data(strings, edges), edges[:-1] - edges[0], edges[1:] - edges[0])
+    data, edges = string_bytes(strings)
+    return slice_hashes(data, edges[:-1], edges[1:])
 
 
 def _slice_hash(buffer: U8, start: I64, end: I64, tables: tuple[U64, U64, U64]) -> U64:
@@ -245,15 +244,11 @@ def _previous_not(flags: Bools) -> I64:
 
 def _slices(text: pa.Array, text_start: pa.Array, first: I64, start_char: I64, end_char: I64) -> pa.StringArray:
     """The tokens as strings, from character offsets in the document."""
-    edges = _offsets(text)
-    data = _data(text, edges)
-    # Characters are counted through all sentences of the shard; a byte that does not continue a character begins one.
-    begins = np.flatnonzero((data & 0xC0) != 0x80)
-    begins = np.append(begins, len(data))
-    lengths = pc.utf8_length(text).to_numpy().astype(np.int64)
-    characters = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=characters[1:])
-    shift = np.repeat(characters[:-1] - text_start.to_numpy().astype(np.int64), np.diff(first))
+    data, edges = string_bytes(text)
+    begins = character_starts(data)
+    # Characters are counted through all sentences of the shard.
+    character = np.searchsorted(begins, edges[:-1])
+    shift = np.repeat(character - text_start.to_numpy().astype(np.int64), np.diff(first))
     return slice_strings(data, begins[start_char + shift], begins[end_char + shift])
 
 
@@ -277,7 +272,13 @@ def _offsets(array: Any) -> I64:
     return raw[array.offset : array.offset + len(array) + 1].astype(np.int64)
 
 
-def _data(strings: Any, edges: I64) -> U8:
-    """The bytes of a string array between its first and last offset."""
+def string_bytes(strings: Any) -> tuple[U8, I64]:
+    """The UTF-8 bytes of n strings, one behind the other, and their edges in them, [n + 1]."""
+    edges = _offsets(strings)
     raw = np.frombuffer(strings.buffers()[2] or b"", dtype=np.uint8)
-    return raw[edges[0] : edges[-1]]
+    return raw[edges[0] : edges[-1]], edges - edges[0]
+
+
+def character_starts(data: U8) -> I64:
+    """[characters + 1] the byte at which each character of UTF-8 begins, and the end."""
+    return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
