@@ -9,6 +9,7 @@ from __future__ import annotations
 import lzma
 import posixpath
 import re
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -20,14 +21,24 @@ from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Filtered, Item
 from transforms.sources.lines import is_plain
-from transforms.sources.streams import REMEDY, Damaged, chunks
+from transforms.sources.streams import BLOCK, REMEDY, Damaged, chunks
 
 NOT_TEXT = "not a text file"
 
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # a first member, or the end of an archive without members
 _TAR_MAGIC = slice(257, 262)
 _ARCHIVE_FILE = re.compile(r"\.(?:zip|tgz|tar(?:\.(?:gz|bz2|zst|zstd))?)$", re.IGNORECASE)
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, OSError)
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    RuntimeError,
+    OSError,
+    ValueError,
+    LookupError,
+)
 
 
 class Archive:
@@ -94,7 +105,7 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
     with filesystem.open_input_file(file.path) as source:
         try:
             archive = zipfile.ZipFile(source)
-        except (*_ZIP_ERRORS, ValueError) as error:
+        except _ZIP_ERRORS as error:
             message = f"{file.path!r} ends at byte {file.size:,} without a directory of its members ({error}); {REMEDY}"
             yield Corrupt("truncated", file.size, message)
             return
@@ -144,13 +155,20 @@ class _Stream:
         return self._position
 
     def seek(self, position: int) -> None:
-        missing = position - self._position
-        while missing > 0 and (skipped := len(self.read(min(missing, 1 << 20)))):
-            missing -= skipped
+        while self._position < position and self._take(min(position - self._position, BLOCK)):
+            pass
+
+    def drain(self) -> None:
+        """Reads to the end: what checks the compressed data stands behind the archive's own end."""
+        while self._take(BLOCK):
+            pass
 
     def read(self, size: int) -> bytes:
         if size > self._limit:  # a header that claims to go on for gigabytes
             raise tarfile.ReadError(f"a header of {size:,} bytes")
+        return self._take(size)
+
+    def _take(self, size: int) -> bytes:
         pieces = []
         missing = size
         while missing > 0:
@@ -200,12 +218,13 @@ def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator
                 continue
             byte = stream.stored
             name = names.unique(member.name)
-            if not member.isreg() or not _is_text_file(name):
+            if not member.isreg() or not _is_text_file(member.name):
                 yield Filtered(NOT_TEXT)
             elif member.size > options.max_document_bytes:
                 yield too_large(f"member {name!r} at byte {byte}", b"", options)
             elif content := archive.extractfile(member):
                 yield _item(content.read(), name, byte, file, options)
+        stream.drain()
     except (tarfile.TarError, OSError, ValueError, LookupError, OverflowError) as error:
         ends = str(error) in ("no end mark", "unexpected end of data", "truncated header")
         what = "ends inside the tar archive" if ends else "holds a damaged tar archive"

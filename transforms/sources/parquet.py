@@ -56,7 +56,7 @@ class Parquet:
             return
         try:
             parquet = _open(filesystem, file)
-            starts = _row_group_starts(parquet)
+            starts = _row_group_starts(parquet) if parquet.schema_arrow.names else []
         except _BROKEN as error:
             yield _damaged(file, file.size, "has no readable footer", error)
             return
