@@ -11,11 +11,9 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transforms.parsing.registry import parser_identity
-
 from pipelines.options import choice_of_labels, parser_options
 from pipelines.stages import Build
-from pipelines.steps.contexts import Choose, Cut, Keep, Order, Pair
+from pipelines.steps.contexts import Choose, Cut, Keep, Order
 from pipelines.steps.count import AddUp, Count, Select
 from pipelines.steps.extract import Drop, Extract, FindDuplicates, SourceFile
 from pipelines.steps.parse import Parse
@@ -25,6 +23,7 @@ from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import record_name
 from schemas.storage import Folder
 from transforms.contexts.windows import WindowRules
+from transforms.parsing.registry import parser_identity
 from transforms.phrases.normalise import PhraseRules
 from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
@@ -208,7 +207,7 @@ def contexts(
         Build(
             output=output,
             schema=records.CONTEXTS,
-            stages=(choose, keep, cut, Order(), Pair()),
+            stages=(choose, keep, cut, Order()),
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
             options=choose.settings() | cut.settings(),
             seed=seed,

@@ -171,7 +171,11 @@ class UnitWriter:
         place = len(self.files)
         self.files.append(File(role, name, 0, 0, "", supersedes))
         rows = 0
-        with AtomicFile(self.work.folder, name) as sink, parquet_writer(sink, schema) as writer:
+        published = role in (*SPLITS, *SIDES)
+        with (
+            AtomicFile(self.work.folder, name) as sink,
+            parquet_writer(sink, schema, to_keep=published) as writer,
+        ):
 
             def write(table: pa.Table) -> None:
                 nonlocal rows

@@ -171,16 +171,19 @@ def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
     return pq.ParquetFile(folder.filesystem.open_input_file(folder.at(name)), **options)
 
 
-def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema) -> pq.ParquetWriter:
-    """The one way in which phrasemill writes Parquet: zstd, offsets as deltas, few distinct strings as dictionaries."""
+def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:
+    """The one way in which phrasemill writes Parquet: offsets as deltas, few distinct strings as dictionaries.
+
+    Compressed by zstd, or by lz4 where the file is soon read and deleted.
+    """
     integers = _leaves(arrow_schema, lambda field: pa.types.is_integer(field.type))
     terms = _leaves(arrow_schema, lambda field: (field.metadata or {}).get(b"distinct") == b"few")
     file: IO[bytes] = sink  # type: ignore[assignment]
     return pq.ParquetWriter(
         file,
         arrow_schema,
-        compression="zstd",
-        compression_level=3,
+        compression="zstd" if to_keep else "lz4",
+        compression_level=3 if to_keep else None,
         use_dictionary=terms,
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         write_statistics=False,

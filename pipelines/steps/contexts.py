@@ -8,9 +8,8 @@ Order, Pair     exchange by the hash of the row: order, then the negative of eac
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
-from pipelines.stages import File, Stage, UnitWriter, Work, location
+from pipelines.stages import Stage, UnitWriter, Work, location
 from pipelines.steps.count import SentenceShards, read_sentences, sentence_units, shards_a_unit
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
@@ -303,44 +302,28 @@ def _row_ranges(work: Work) -> list[RowRange]:
 
 @dataclass(frozen=True)
 class Order(Stage):
-    """Reduce of the exchange by row: a shard of the dataset in hash order, still without negatives."""
+    """Reduce of the exchange by row: a shard of the dataset in hash order, each row with its negative.
 
-    name: ClassVar[str] = "order"
-    Unit: ClassVar[type] = RowRange
-
-    def plan(self, work: Work) -> list[RowRange]:
-        return _row_ranges(work)
-
-    def process(self, unit: RowRange, write: UnitWriter) -> None:
-        files = write.work.files("cut", split_role("cut", unit.split))
-        table = read_sorted(write.work.folder, files, unit.index, CUT)
-        write.counters[f"rows-{unit.split}"] += table.num_rows
-        write.table(split_role("ordered", unit.split), table, row_group_rows=ROW_GROUP)
-
-
-@dataclass(frozen=True)
-class Pair(Stage):
-    """The negative of each row: the context of the next row in hash order of another phrase and another document.
-
-    Where its own shard has none behind it, the search goes on in the next, after the last in the first. Where no
-    other document has one, another phrase is enough; where the split has one phrase only the negative is empty.
+    The negative is the context of the next row in hash order of another phrase and another document. Where the shard
+    has none behind a row, the search goes on in the next, after the last in the first. Where no other document has
+    one, another phrase is enough; where the split has one phrase only the negative is empty.
     """
 
-    name: ClassVar[str] = "pair"
+    name: ClassVar[str] = "order"
     counts: ClassVar[str] = "contexts"
     Unit: ClassVar[type] = RowRange
 
     def plan(self, work: Work) -> list[RowRange]:
-        return _row_ranges(work)
+        units = work.units("cut")
+        ranges = units[0][4] if units else [1, 0]
+        return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
 
     def process(self, unit: RowRange, write: UnitWriter) -> None:
-        shards = write.work.files("order", split_role("ordered", unit.split))
-        folder = write.work.folder
-        with parquet_file(folder, shards[unit.index].path) as reader:
-            table = reader.read(use_threads=False)
-        negative: list[str] = [""] * table.num_rows
-        missing = self._find(negative, np.arange(table.num_rows), folder, shards, unit.index, table)
-        missing = self._find(negative, missing, folder, shards, unit.index, table, any_document=True)
+        circle = _Circle(write.work, unit)
+        table = circle.own
+        negative = [""] * table.num_rows
+        missing = circle.fill(negative, np.arange(table.num_rows), any_document=False)
+        missing = circle.fill(negative, missing, any_document=True)
         if len(missing):
             write.counters["without_negative"] += len(missing)
         triplet = {
@@ -353,50 +336,39 @@ class Pair(Stage):
         write.ledger.written += table.num_rows
         write.table(unit.split, pa.table(columns, schema=CONTEXTS), row_group_rows=ROW_GROUP)
 
-    def _find(
-        self,
-        negative: list[str],
-        seeking: I64,
-        folder: Folder,
-        shards: list[File],
-        own: int,
-        table: pa.Table,
-        *,
-        any_document: bool = False,
-    ) -> I64:
-        """Fill in the negatives of the rows `seeking`; returns the rows that have none."""
-        phrase, document = (table.column(name).to_numpy() for name in ("phrase_index", "document"))
+
+class _Circle:
+    """The rows of a split in hash order, from one range of them on, round to it again."""
+
+    def __init__(self, work: Work, unit: RowRange) -> None:
+        self._work, self._unit = work, unit
+        self._files = work.files("cut", split_role("cut", unit.split))
+        self.own = self._range(unit.index, CUT)
+
+    def fill(self, negative: list[str], seeking: I64, *, any_document: bool) -> I64:
+        """Fill in the negatives of the own rows `seeking`; returns the rows that have none."""
+        phrase, document = (self.own.column(name).to_numpy() for name in ("phrase_index", "document"))
         start = seeking + 1
-        # Round the circle of shards: from each row to the end of its own shard, through the others, to the row.
-        for step in range(len(shards) + 1):
+        for step in range(self._unit.ranges + 1):
             if not len(seeking):
                 break
-            shard = shards[(own + step) % len(shards)]
-            eligible = Eligible(*_keys(folder, shard), any_document=any_document)
-            place = eligible.first(phrase[seeking], document[seeking], start)
-            found = place < shard.rows
-            for row, context in zip(seeking[found].tolist(), _contexts(folder, shard, place[found]), strict=True):
-                negative[row] = context
+            index = (self._unit.index + step) % self._unit.ranges
+            keys = self.own if index == self._unit.index else self._range(index, _CUT_KEYS)
+            others = (keys.column(name).to_numpy() for name in ("phrase_index", "document"))
+            place = Eligible(*others, any_document=any_document).first(phrase[seeking], document[seeking], start)
+            found = place < keys.num_rows
+            if found.any():
+                table = self.own if index == self._unit.index else self._range(index, _CUT_CONTEXTS)
+                contexts = table.column("context").take(pa.array(place[found])).to_pylist()
+                for row, context in zip(seeking[found].tolist(), contexts, strict=True):
+                    negative[row] = context
             seeking = seeking[~found]
             start = np.zeros(len(seeking), dtype=np.int64)
         return seeking
 
-
-def _keys(folder: Folder, shard: File) -> Iterator[Any]:
-    with parquet_file(folder, shard.path) as reader:
-        keys = reader.read(columns=["phrase_index", "document"], use_threads=False)
-    return (keys.column(name).to_numpy() for name in ("phrase_index", "document"))
+    def _range(self, index: int, schema: pa.Schema) -> pa.Table:
+        return read_sorted(self._work.folder, self._files, index, schema)
 
 
-def _contexts(folder: Folder, shard: File, places: I64) -> list[str]:
-    """The contexts at some places of an ordered shard; only the row groups that hold them are read."""
-    found: list[str] = [""] * len(places)
-    group = places // ROW_GROUP
-    with parquet_file(folder, shard.path) as reader:
-        for number in np.unique(group).tolist():
-            contexts = reader.read_row_group(number, columns=["context"], use_threads=False).column("context")
-            asked = np.flatnonzero(group == number)
-            taken = contexts.take(pa.array(places[asked] - number * ROW_GROUP)).to_pylist()
-            for place, context in zip(asked.tolist(), taken, strict=True):
-                found[place] = context
-    return found
+_CUT_KEYS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", "phrase_index", "document")])
+_CUT_CONTEXTS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", "context")])
