@@ -30,7 +30,7 @@ def load_parser(name: str, **options: Any) -> Parser:
         raise UserError(f"the parser {name} needs {error.name}: pip install 'phrasemill[{name}]'") from error
     try:
         return parser(**options)
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, LookupError, TypeError, ValueError) as error:
         raise UserError(f"the parser {name}: {error}") from error
 
 

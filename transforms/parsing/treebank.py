@@ -73,12 +73,16 @@ def sentences_of(lines: Iterable[str], *, name: str = "brackets") -> Iterator[Tr
                 elif node.word is None:
                     node.word = token
                 else:
-                    raise TreebankError(f"{name}:{number}: two words, {node.word!r} and {token!r}, under {node.label!r}")
+                    raise TreebankError(
+                        f"{name}:{number}: two words, {node.word!r} and {token!r}, under {node.label!r}"
+                    )
             else:
                 node = path.pop()
                 if (node.word is None) != node.has_nodes:
                     fault = "is empty" if node.word is None else f"holds the word {node.word!r} and phrases"
-                    raise TreebankError(f"{name}:{number}: the node {node.label!r} {fault}; expected (TAG word) or (LABEL (...))")
+                    raise TreebankError(
+                        f"{name}:{number}: the node {node.label!r} {fault}; expected (TAG word) or (LABEL (...))"
+                    )
                 if node.word is None:
                     if len(words) > node.first_word and node.label not in ROOTS:
                         phrases.append(Constituent(bare_label(node.label), node.first_word, len(words)))
@@ -116,4 +120,6 @@ def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise TreebankError(f"{name}:{number}: not UTF-8 at byte {error.start} of the line; convert the file") from error
+            raise TreebankError(
+                f"{name}:{number}: not UTF-8 at byte {error.start} of the line; convert the file"
+            ) from error
