@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-stanza = pytest.importorskip("stanza", reason="needs the extra 'stanza'")
-torch = pytest.importorskip("torch", reason="needs the extra 'stanza'")
+pytest.importorskip("stanza", reason="needs the extra 'stanza'")
 
-from transforms.parsing.interface import ParsedSentence, RefusedSentence  # noqa: E402
-from transforms.parsing.stanza_parser import StanzaParser  # noqa: E402
-from transforms.parsing.trees import constituents_of  # noqa: E402
+import torch
+
+from transforms.parsing.interface import ParsedSentence, RefusedSentence
+from transforms.parsing.stanza_parser import StanzaParser
+from transforms.parsing.trees import constituents_of
 
 TREES = """\
 (ROOT (S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .)))
@@ -129,7 +130,7 @@ def test_a_sentence_that_stanza_drops_is_refused_and_the_others_are_kept(parser,
     monkeypatch.setattr(parser._model, "initial_state_from_words", broken)
     first, refused, last = parser.parse_tokens(sentences)
     assert [first, last] == [expected[0], expected[2]]
-    assert refused == RefusedSentence(0, 0, "parser_error", "ValueError: Stanza gave 0 trees for 1 sentences")
+    assert refused == RefusedSentence(0, 0, "parser_error", "ValueError: 0 parses for 1 sentences")
 
 
 def test_a_package_among_stanza_resources(models, parser, tmp_path):

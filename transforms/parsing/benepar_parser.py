@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -51,13 +52,22 @@ class BeneparParser:
 
     Sentences and tokens are spaCy's, and the tags too. A sentence of more than `max_tokens` tokens is refused, or of
     more than the model has positions for, or of more subwords than its encoder reads. `batch_tokens` caps the
-    subwords of a batch, padding included. Raises LookupError if there is no such model.
+    subwords of a batch, padding included. `threads` is torch's for the whole process: workers are processes, so one
+    thread each is fastest, and the rounding of sums does not depend on the machine. Raises LookupError if there is no
+    such model.
     """
 
     def __init__(
-        self, model: str = "benepar_en3", *, spacy_model: str = "", max_tokens: int = 200, batch_tokens: int = 2000
+        self,
+        model: str = "benepar_en3",
+        *,
+        spacy_model: str = "",
+        max_tokens: int = 200,
+        batch_tokens: int = 2000,
+        threads: int = 1,
     ) -> None:
         path = Path(locate_model(model))
+        torch.set_num_threads(threads)
         self._nlp = load_spacy(spacy_model)
         self._parser = load_chart_parser(path)
         self._max_tokens = min(max_tokens, _positions(self._parser))
@@ -141,6 +151,7 @@ def load_chart_parser(path: Path) -> ChartParser:
     """
     with _quiet_transformers(), patch.object(retokenization, "transformers", _Tokenizers):
         parser = _ChartParser.from_trained(str(path))
+    warnings.filterwarnings("ignore", message=".*does not define `arg_constraints`", module="torch_struct")
     if torch.cuda.is_available():
         parser.cuda()
     return parser.eval()
@@ -180,6 +191,7 @@ def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
 def _tokenizer_from_pretrained(path: str, **kwargs: Any) -> Any:
     """A tokenizer with the method of transformers 4 that benepar asks where its special tokens stand."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, **kwargs)
+    getattr(tokenizer, "deprecation_warnings", {})["Asking-to-pad-a-fast-tokenizer"] = True  # has been said
     if not hasattr(tokenizer, "build_inputs_with_special_tokens"):
         tokenizer.build_inputs_with_special_tokens = lambda ids: _with_special_tokens(tokenizer, ids)
     return tokenizer

@@ -45,13 +45,16 @@ def batches_by_length(lengths: Sequence[int], *, max_padded: int, max_cells: int
 def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -> Iterator[tuple[int, T | Refusal]]:
     """`parse` a batch; if it raises, parse every item alone, and refuse only those that raise again."""
     try:
-        yield from zip(batch, list(parse(batch)), strict=True)
+        results: list[T | Refusal] = list(parse(batch))
+        if len(results) != len(batch):
+            raise ValueError(f"{len(results)} parses for {len(batch)} sentences")
     except Exception as error:
-        if len(batch) == 1:
-            yield batch[0], Refusal("parser_error", error_text(error))
-        else:
+        if len(batch) > 1:
             for index in batch:
                 yield from each_or_alone(parse, [index])
+            return
+        results = [Refusal("parser_error", error_text(error))]
+    yield from zip(batch, results, strict=True)
 
 
 def constituents_of(tree: T, *, label: Callable[[T], str], children: Callable[[T], Sequence[T]]) -> list[Constituent]:
