@@ -15,6 +15,7 @@ and in the anchor, the offsets are exact. MediaWiki's rules are followed where t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from html.entities import html5
 
@@ -116,7 +117,7 @@ def plain_text(
     text = _characters(text)
     text = _tags(text)
     targets: list[str] = []
-    text = _links(text, site, targets)
+    text = _links(text, site, targets, max_depth)
     text = _BOLD_LINE.sub(rf"\n{'=' * _PSEUDO_HEADING}\1{'=' * _PSEUDO_HEADING}", text)
     text = _quotes(text)
     text = _close_gaps(text)
@@ -221,13 +222,17 @@ def _outline(text: str, max_depth: int) -> str:
                 content = text[position : end_tag.start()]
                 position = end_tag.end()
             pieces.append(_opaque(name, content, match[2], max_depth))
-        if len(stack) > max_depth:
-            raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
+        _check_depth(stack, max_depth)
         pieces = stack[-1].pieces if stack else root
     pieces.append(text[position:])
     for frame in stack:  # never closed
         root.extend(_without_opener(frame))
     return "".join(root)
+
+
+def _check_depth(stack: Sequence[object], max_depth: int) -> None:
+    if len(stack) > max_depth:
+        raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
 
 
 def _at_line_start(text: str, position: int) -> bool:
@@ -314,7 +319,7 @@ _INLINE = (
     "|bdo|ruby|rb|rp|rt|rtc|wbr|noinclude|onlyinclude|includeonly|nowiki|ref|references|poem|pre|gallery|math|td|th"
     "|tbody|thead|time|data|a|img|translate|tvar|languages|syntaxhighlight|source|section|noindex|charinsert|onlyinclude|summary"
 )
-_TAG = re.compile(rf"<\s*/?\s*(?:(br)|({_SPACED})|({_ITEM})|{_INLINE})(?![a-z0-9])[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"<(?:/\s*)?(?:(br)|({_SPACED})|({_ITEM})|{_INLINE})(?![a-z0-9])[^<>]*>", re.IGNORECASE)
 _POWER = re.compile(r"<sup>\s*([-+−–]?\d+)\s*</sup>", re.IGNORECASE)
 
 
@@ -342,7 +347,7 @@ def _power(match: re.Match[str]) -> str:
 
 
 _SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
-_EXTERNAL = re.compile(rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}]*[ ]*([^\[\]\n]*)\]", re.IGNORECASE)
+_EXTERNAL = re.compile(rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}{GAP}]*((?:[ {OPEN}{GAP}][^\[\]\n]*)?)\]", re.IGNORECASE)
 _IS_URL = re.compile(_SCHEME, re.IGNORECASE)
 _ONLY_URL = re.compile(rf"(?:{_SCHEME})\S+", re.IGNORECASE)
 _LANGUAGE_PREFIX = re.compile(
@@ -354,12 +359,11 @@ _SISTERS = frozenset(
     " d wikidata species wikispecies m meta metawikipedia mw mediawikiwiki foundation wmf incubator doi rfc hdl arxiv"
     " oeis imdbname imdbtitle google phab toollabs toolforge bugzilla gerrit outreach tools".split()
 )
-_PIPE_TRICK = re.compile(r"(?:[^:]*:)?\s*(.*?)\s*(?:\([^()]*\))?\s*", re.DOTALL)
-_PLAIN_TITLE = re.compile(r"\w+(?:[ -]\w+)*")
+_PLAIN_TITLE = re.compile(r"[^\W_]+(?:[ -][^\W_]+)*")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 
 
-def _links(text: str, site: Site, targets: list[str]) -> str:
+def _links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
     if "[" not in text:
         return text
 
@@ -373,7 +377,7 @@ def _links(text: str, site: Site, targets: list[str]) -> str:
     if "[[" in text:
         text = site.link.sub(shown, text)
         if "[[" in text:
-            text = _nested_links(text, site, targets)
+            text = _nested_links(text, site, targets, max_depth)
         text = text.replace("]]", "") if "]]" in text else text
     return _EXTERNAL.sub(_external, text)
 
@@ -382,7 +386,7 @@ def _external(match: re.Match[str]) -> str:
     return match[1].strip() or GAP
 
 
-def _nested_links(text: str, site: Site, targets: list[str]) -> str:
+def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
     """Links that hold others: pictures, whose captions do. Of any other the text shows, and the links in it count."""
     root: list[str] = []
     stack: list[list[str]] = []
@@ -392,6 +396,7 @@ def _nested_links(text: str, site: Site, targets: list[str]) -> str:
         position = match.end()
         if match[0] == "[[":
             stack.append([])
+            _check_depth(stack, max_depth)
         elif stack:
             content = "".join(stack.pop())
             target, pipe, label = content.partition("|")
@@ -407,26 +412,27 @@ def _nested_links(text: str, site: Site, targets: list[str]) -> str:
 
 def _link(target: str, label: str | None, trail: str, site: Site, targets: list[str]) -> str:
     """What a link shows: its anchor between the marks of a link, or only text, or nothing."""
-    written = target.strip()
+    written = target.replace(GAP, "").replace(BREAK, " ").strip()
     listed = written.startswith(":")  # [[:Category:X]] is a link to the category, not membership
     written = written.lstrip(": ")
     prefix, colon, _ = written.partition(":")
     if colon and not listed and site.namespace(written) in (6, 14):
-        return GAP
-    is_link = True
+        return GAP + trail
+    is_link = site.namespace(written) >= 0  # not Special: and Media:
     if colon:
-        prefix = prefix.strip().lower()
-        if prefix not in site.namespaces:
-            if _LANGUAGE_PREFIX.fullmatch(prefix) and prefix not in _SISTERS and not listed:
-                return GAP
-            is_link = not (prefix in _SISTERS or _LANGUAGE_PREFIX.fullmatch(prefix) or _IS_URL.match(written))
+        # Prefixes of languages are written small: "CSI: Miami" is a title.
+        sister = prefix.strip().lower() in _SISTERS
+        language = not sister and _LANGUAGE_PREFIX.fullmatch(prefix.strip()) is not None
+        if prefix.strip().lower() not in site.namespaces:
+            if language and not listed:
+                return GAP + trail
+            is_link = not (sister or language or _IS_URL.match(written))
             if label is None and _IS_URL.match(written):
                 label = written.partition(" ")[2]
     if label is None:
         label = written.replace("_", " ")
     elif not label.strip():
-        # The pipe trick, which the wiki itself resolves when a page is saved.
-        label = _PIPE_TRICK.fullmatch(written).group(1)  # type: ignore[union-attr]
+        label = _pipe_trick(written)
     if "''" in label:
         label = _quotes(label)
     title = site.title(written)
@@ -439,6 +445,14 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
         return before + anchor + after or GAP
     targets.append(title)
     return f"{before}{OPEN}{len(targets) - 1}{MIDDLE}{anchor}{CLOSE}{after}"
+
+
+def _pipe_trick(title: str) -> str:
+    """[[Help:Pipe (computing)|]] shows "Pipe", [[Boston, Massachusetts|]] "Boston"; wikis resolve most on saving."""
+    name = (title.partition(":")[2] or title).strip()
+    if name.endswith(")") and "(" in name:
+        return name[: name.rindex("(")].rstrip()
+    return name.partition(", ")[0]
 
 
 _PSEUDO_HEADING = 7  # the level of a line all in bold or of a term alone, below any heading's
@@ -502,6 +516,7 @@ def _close_gaps(text: str) -> str:
     return "".join(out)
 
 
+_OPENING = frozenset(("", " ", "\n", "(", "[", "“", "‘", "«"))
 _CLOSING = ".,;:!?)]}»”\n"
 
 
@@ -537,13 +552,13 @@ def _close_gap(out: list[str], right: str) -> str:
         break
     if not right:
         # The next gap may follow at once: the space stays with the left.
-        if spaced and _last(out) not in {"", " ", "\n", "(", "["}:
+        if spaced and _last(out) not in _OPENING:
             out.append(" ")
         return ""
     if right[0] in _CLOSING:
         return right
     last = _last(out)
-    if spaced and last not in {"", " ", "\n", "(", "["}:
+    if spaced and last not in _OPENING:
         return " " + right
     if last in {".", ";", ",", "!", "?"} and right[0].isalpha() and right[0].isupper():
         return " " + right  # a reference stood for the space
