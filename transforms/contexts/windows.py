@@ -185,7 +185,8 @@ def _others(tokens: Tokens, start: I64, end: I64, first: I64, last: I64) -> Iter
             if behind <= low or at >= high:
                 head = int(np.searchsorted(tokens.byte_start, at))
                 tail = int(np.searchsorted(tokens.byte_end, behind))
-                if tokens.byte_start[head] == at and tokens.byte_end[tail] == behind:
+                starts_token = head < len(tokens.byte_start) and tokens.byte_start[head] == at
+                if starts_token and tokens.byte_end[tail] == behind:
                     yield row, head, tail
                     step = behind
             at = data.find(phrase, step, right)

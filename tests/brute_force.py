@@ -1,0 +1,334 @@
+"""The mining again, in plain Python, a row at a time: what the real stages are compared with.
+
+Independent of the arrays, the hash of slices, the exchange and the shards; it shares with them only what is a table
+of its own (`normalise_token`, `is_punctuation`, `is_number`) and the record types.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import xxhash
+
+from schemas.records import PHRASE_LABELS
+from transforms.contexts.windows import WindowRules
+from transforms.phrases.normalise import (
+    DETERMINERS,
+    PRONOUNS,
+    PhraseRules,
+    is_number,
+    is_punctuation,
+    normalise_token,
+)
+
+Row = dict[str, Any]
+M64 = 2**64 - 1
+
+
+class Token(NamedTuple):
+    start_char: int
+    end_char: int
+    form: str
+
+
+class Occurrence(NamedTuple):
+    phrase: str
+    label: str
+    doc_id: str
+    sentence: int
+    start: int
+    end: int
+    start_char: int
+    end_char: int
+
+
+class Found(NamedTuple):
+    occurrences: list[Occurrence]
+    read: int
+    filtered: Counter[str]
+
+
+def tokens_of(sentence: Row, *, lowercase: bool = True) -> list[Token]:
+    base = sentence["start_char"]
+    return [
+        Token(
+            each["start_char"],
+            each["end_char"],
+            normalise_token(sentence["text"][each["start_char"] - base : each["end_char"] - base], lowercase=lowercase),
+        )
+        for each in sentence["tokens"]
+    ]
+
+
+def join(tokens: Sequence[Token]) -> str:
+    """The phrase that tokens make."""
+    words = tokens[0].form
+    for before, token in itertools.pairwise(tokens):
+        words += " " * (token.start_char > before.end_char) + token.form
+    return words
+
+
+def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
+    """The occurrences of phrases in sentences, in order of the text."""
+    found: list[Occurrence] = []
+    filtered: Counter[str] = Counter()
+    read = 0
+    for number, sentence in enumerate(sentences):
+        tokens = tokens_of(sentence, lowercase=rules.lowercase)
+        spans: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for each in sentence["constituents"]:
+            if each["label"] in rules.labels:
+                read += 1
+                span = phrase_span(tokens, each["start_token"], each["end_token"], rules)
+                if isinstance(span, str):
+                    filtered[span] += 1
+                else:
+                    spans[span].append(each["label"])
+        for (start, end), labels in sorted(spans.items()):
+            filtered["same_words"] += len(labels) - 1
+            found.append(
+                Occurrence(
+                    join(tokens[start:end]),
+                    min(labels, key=PHRASE_LABELS.index),
+                    sentence["doc_id"],
+                    number,
+                    start,
+                    end,
+                    tokens[start].start_char,
+                    tokens[end - 1].end_char,
+                )
+            )
+    return Found(found, read, +filtered)
+
+
+def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRules) -> tuple[int, int] | str:
+    """The tokens of the phrase that a constituent makes, or why it makes none."""
+    forms = [each.form for each in tokens]
+    if all(is_punctuation(form) for form in forms[start:end]):
+        return "punctuation"
+    if rules.strip_punctuation:
+        while is_punctuation(forms[start]):
+            start += 1
+        while is_punctuation(forms[end - 1]):
+            end -= 1
+    if rules.strip_determiners:
+        place = start
+        while place < end and (
+            forms[place].lower() in DETERMINERS or (rules.strip_punctuation and is_punctuation(forms[place]))
+        ):
+            place += 1
+        if place < end:
+            start = place
+    words = [form.lower() for form in forms[start:end]]
+    if rules.drop_pronouns and all(word in PRONOUNS | DETERMINERS for word in words):
+        return "pronoun"
+    if rules.drop_numbers and all(is_number(word) for word in words):
+        return "number"
+    if len(words) > rules.max_tokens:
+        return "too_long"
+    return start, end
+
+
+def count(occurrences: Iterable[Occurrence]) -> list[Row]:
+    """The rows of the phrases dataset, all of them, the most frequent first."""
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
+    documents: dict[str, set[str]] = defaultdict(set)
+    for each in occurrences:
+        labels[each.phrase][each.label] += 1
+        documents[each.phrase].add(each.doc_id)
+    found = [
+        {
+            "phrase": phrase,
+            "label": max(PHRASE_LABELS, key=lambda label: (counts[label], -PHRASE_LABELS.index(label))),
+            "label_shares": {label: counts[label] / counts.total() for label in PHRASE_LABELS},
+            "frequency": counts.total(),
+            "document_frequency": len(documents[phrase]),
+            "entity_type": "",
+        }
+        for phrase, counts in labels.items()
+    ]
+    return sorted(found, key=lambda row: (-row["frequency"], row["phrase"].encode()))
+
+
+# ---- Contexts
+
+
+def mix(x: int) -> int:
+    """splitmix64's finaliser."""
+    x = (x + 0x9E3779B97F4A7C15) & M64
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & M64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & M64
+    return x ^ (x >> 31)
+
+
+def low_hash(phrase: str) -> int:
+    """The lower half of the hash of a phrase: a polynomial in an odd base modulo 2^64."""
+    base = mix(2) | 1
+    value = 0
+    for byte in reversed(phrase.encode()):
+        value = (value * base + mix(byte + 2000)) & M64
+    return mix((value + len(phrase.encode())) & M64)
+
+
+def priority(each: Occurrence, *, seed: int) -> int:
+    """What decides which occurrences of a phrase are chosen: the lowest."""
+    document = xxhash.xxh3_64_intdigest(each.doc_id.encode(), seed=seed)
+    return mix(mix(document ^ mix(each.start_char)) ^ low_hash(each.phrase))
+
+
+def row_key(each: Occurrence, *, seed: int) -> tuple[int, int]:
+    key = xxhash.xxh3_128_intdigest(f"{each.doc_id}\0{each.start_char}\0{each.phrase}".encode(), seed=seed)
+    return key >> 64, key & M64
+
+
+def choose(occurrences: Iterable[Occurrence], wanted: Iterable[str], *, most: int, seed: int) -> list[Occurrence]:
+    """The `most` occurrences of lowest priority of each phrase wanted."""
+    of_phrase: dict[str, list[Occurrence]] = {phrase: [] for phrase in wanted}
+    for each in occurrences:
+        if each.phrase in of_phrase:
+            of_phrase[each.phrase].append(each)
+    return [
+        each
+        for candidates in of_phrase.values()
+        for each in sorted(candidates, key=lambda each: priority(each, seed=seed))[:most]
+    ]
+
+
+class Window(NamedTuple):
+    """A window: the tokens of its run, and which of them are in it, and which are the phrase."""
+
+    run: list[Token]
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+def windows(
+    documents: Sequence[Row], sentences: Sequence[Row], chosen: Iterable[Occurrence], *, rules: WindowRules, seed: int
+) -> dict[Occurrence, Window]:
+    """The windows around occurrences."""
+    texts = {row["doc_id"]: row["text"] for row in documents}
+    runs: list[list[Token]] = []
+    place: list[tuple[int, int]] = []  # of each sentence: its run, and its first token in it
+    for number, sentence in enumerate(sentences):
+        tokens = tokens_of(sentence)
+        before = sentences[number - 1] if number else None
+        if (
+            before is None
+            or before["doc_id"] != sentence["doc_id"]
+            or texts[sentence["doc_id"]][runs[-1][-1].end_char : tokens[0].start_char].strip()
+        ):
+            runs.append([])
+        place.append((len(runs) - 1, len(runs[-1])))
+        runs[-1] += tokens
+    found = {}
+    for each in chosen:
+        number, offset = place[each.sentence]
+        run, start, end = runs[number], each.start + offset, each.end + offset
+        room = max(rules.window - (end - start), 0)
+        chance = row_key(each, seed=seed)[1] >> 1
+        before_phrase = room // 2 if rules.placement == "centre" else chance % (room + 1)
+        first = max(start - before_phrase, 0)
+        last = min(first + rules.window, len(run))
+        first = max(min(first, last - rules.window), 0)
+        found[each] = Window(run, min(first, start), max(last, end), start, end)
+    return found
+
+
+def mask(text: str, window: Window, *, rules: WindowRules) -> tuple[str, int]:
+    """The context and where its own mask stands."""
+    run, first, last, start, end = window
+    phrase = join(run[start:end])
+    masked = [(start, end)]
+    place = first
+    while rules.mask_others and place < last:
+        behind = end_of(phrase, run, place, last)
+        if behind and (behind <= start or place >= end):
+            masked.append((place, behind))
+            place = behind
+        else:
+            place += 1
+    context, here, mask_start = "", run[first].start_char, 0
+    for head, tail in sorted(masked):
+        context += one_line(text[here : run[head].start_char])
+        if head == start:
+            mask_start = len(context)
+        context += rules.mask_token
+        here = run[tail - 1].end_char
+    return context + one_line(text[here : run[last - 1].end_char]), mask_start
+
+
+def end_of(phrase: str, run: Sequence[Token], place: int, last: int) -> int:
+    """The token after the last of the phrase where it begins at `place`, 0 where it does not."""
+    for behind in range(place + 1, last + 1):
+        words = join(run[place:behind])
+        if words == phrase:
+            return behind
+        if not phrase.startswith(words):
+            break
+    return 0
+
+
+def one_line(text: str) -> str:
+    """Line breaks as one blank."""
+    return text.replace("\n\n", "\n").replace("\n", " ")
+
+
+def contexts(
+    documents: Sequence[Row],
+    sentences: Sequence[Row],
+    phrases: Sequence[Row],
+    *,
+    phrase_rules: PhraseRules = PhraseRules(),  # noqa: B008
+    window_rules: WindowRules = WindowRules(),  # noqa: B008
+    most: int = 1,
+    seed: int = 0,
+    validation_rate: float = 0.0,
+) -> tuple[list[Row], list[Row]]:
+    """The rows of the contexts dataset: training and validation split, in order."""
+    by_id = {row["doc_id"]: row for row in documents}
+    by_phrase = {row["phrase"]: row for row in phrases}
+    chosen = choose(find(sentences, phrase_rules).occurrences, by_phrase, most=most, seed=seed)
+    around = windows(documents, sentences, chosen, rules=window_rules, seed=seed)
+    splits: tuple[list[Occurrence], list[Occurrence]] = [], []
+    for each in chosen:
+        digest = xxhash.xxh3_64_intdigest(f"split\0{each.doc_id}".encode(), seed=seed)
+        splits[digest < validation_rate * 2**64].append(each)
+    found: list[list[Row]] = []
+    for split in splits:
+        rows = []
+        for each in sorted(split, key=lambda each: row_key(each, seed=seed)):
+            document = by_id[each.doc_id]
+            context, mask_start = mask(document["text"], around[each], rules=window_rules)
+            rows.append(
+                {
+                    "phrase": each.phrase,
+                    "label": by_phrase[each.phrase]["label"],
+                    "frequency": by_phrase[each.phrase]["frequency"],
+                    "surface": document["text"][each.start_char : each.end_char],
+                    "context": context,
+                    "mask_start": mask_start,
+                    "anchor": each.phrase,
+                    "positive": context,
+                    "doc_id": each.doc_id,
+                    "sentence_id": sentences[each.sentence]["sentence_id"],
+                    "start_char": each.start_char,
+                    "end_char": each.end_char,
+                    **{name: document[name] for name in ("source", "title", "url", "licence")},
+                }
+            )
+        for place, row in enumerate(rows):
+            row["negative"] = negative(row, rows[place + 1 :] + rows[:place])
+        found.append(rows)
+    return found[0], found[1]
+
+
+def negative(row: Mapping[str, Any], circle: Sequence[Mapping[str, Any]]) -> str:
+    """The context of the first row of another phrase and another document; of another phrase if there is none."""
+    others = [each for each in circle if each["phrase"] != row["phrase"]]
+    elsewhere = [each for each in others if each["doc_id"] != row["doc_id"]]
+    return next((each["context"] for each in (*elsewhere, *others)), "")

@@ -1,0 +1,220 @@
+"""Documents with constituents, written as brackets, and the tables and datasets that stages read.
+
+    literal("[NP The old man] [VP saw [NP a well ~- ~known whale]] ~.")
+
+Tokens are parted by blanks; "~" before one says that no white space stands before it in the text; "[NP" and "]" open
+and close a constituent. " | " ends a sentence, a line is a paragraph, "((" and "))" around a sentence say that it is
+in the text but was rejected by the parser.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from pipelines import corpus, mine_contexts, options
+from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from schemas.manifest import Input, canonical_hash, read_manifest
+from schemas.records import DOCUMENTS, SENTENCES, record_name
+from schemas.storage import Folder, parquet_file
+
+Row = dict[str, Any]
+
+
+class Shard(NamedTuple):
+    """A shard of documents and the shard of sentences that mirrors it."""
+
+    documents: pa.Table
+    sentences: pa.Table
+
+
+def shard(documents: Mapping[str, str]) -> Shard:
+    """A shard of documents in brackets, by id."""
+    texts: list[Row] = []
+    sentences: list[Row] = []
+    for doc_id, brackets in documents.items():
+        lines = []
+        start = 0
+        for line in brackets.split("\n"):
+            found = []
+            for piece in line.split(" | "):
+                text, tokens, constituents = literal(piece.replace("((", "").replace("))", ""))
+                if text and "((" not in piece:
+                    sentences.append(
+                        {
+                            "sentence_id": f"{doc_id}#{start}",
+                            "doc_id": doc_id,
+                            "start_char": start,
+                            "text": text,
+                            "tokens": [
+                                {"start_char": start + first, "end_char": start + last, "tag": "X"}
+                                for first, last in tokens
+                            ],
+                            "constituents": [
+                                {"label": label, "start_token": first, "end_token": last}
+                                for label, first, last in constituents
+                            ],
+                        }
+                    )
+                found.append(text)
+                start += len(text) + 1
+            lines.append(" ".join(found))
+        texts.append(
+            {
+                "doc_id": doc_id,
+                "source": doc_id.split(":")[0],
+                "title": f"Title of {doc_id}",
+                "url": f"https://example.org/{doc_id}",
+                "licence": "CC0-1.0",
+                "text": "\n".join(lines),
+                "links": [],
+            }
+        )
+    return Shard(pa.Table.from_pylist(texts, schema=DOCUMENTS), pa.Table.from_pylist(sentences, schema=SENTENCES))
+
+
+def sentences(*brackets: str) -> pa.Table:
+    """The sentences of one document."""
+    return shard({"d": " | ".join(brackets)}).sentences
+
+
+def literal(brackets: str) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
+    """The text, the tokens [start_char, end_char) in it, and the constituents (label, start_token, end_token)."""
+    text = ""
+    tokens: list[tuple[int, int]] = []
+    opened: list[int] = []
+    constituents: list[tuple[str, int, int]] = []
+    for piece in brackets.split():
+        closing = len(piece) - len(piece.rstrip("]"))
+        piece = piece.rstrip("]")
+        if piece.startswith("["):
+            opened.append(len(constituents))
+            constituents.append((piece[1:], len(tokens), -1))
+        elif piece:
+            if piece.startswith("~"):
+                piece = piece[1:]
+            elif text:
+                text += " "
+            tokens.append((len(text), len(text) + len(piece)))
+            text += piece
+        for _ in range(closing):
+            number = opened.pop()
+            constituents[number] = (*constituents[number][:2], len(tokens))
+    # The order of a parser's output: by start, longest first, the outermost first.
+    return text, tokens, sorted(constituents, key=lambda each: (each[1], -each[2]))
+
+
+class Place(NamedTuple):
+    number: int
+
+
+@dataclass(frozen=True)
+class Given(Stage):
+    """Writes tables as the shards of a dataset."""
+
+    name: ClassVar[str] = "given"
+    counts: ClassVar[str] = "rows"
+    Unit: ClassVar[type] = Place
+
+    tables: tuple[pa.Table, ...] = location()
+
+    def plan(self, work: Work) -> list[Place]:
+        return [Place(number) for number in range(len(self.tables))]
+
+    def process(self, unit: Place, write: UnitWriter) -> None:
+        table = self.tables[unit.number]
+        write.table("train", table, row_group_rows=1 << 30)
+        write.ledger.read += table.num_rows
+        write.ledger.written += table.num_rows
+        if "tokens" in table.column_names:
+            write.counters["tokens"] += len(table.column("tokens").combine_chunks().flatten())
+
+
+def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.Dataset:
+    """A dataset that holds the tables as shards."""
+    schema = tables[0].schema
+    content = canonical_hash([json.dumps(table.to_pylist()) for table in tables])
+    build = Build(
+        output=Folder(str(folder)),
+        schema=schema,
+        stages=(Given(tuple(tables)),),
+        inputs=(Input("file", record_name(schema), "given", content),),
+        options={},
+    )
+    run_inline(build)
+    return corpus.Dataset(build.output, build.fingerprint)
+
+
+def run_inline(build: Build, *, order: int = 1) -> None:
+    """All stages of a dataset in this process, without Beam; `order=-1` does the units of each backwards."""
+    build.begin(resume=False, overwrite=False, reuse=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage)[::order]:
+            run_unit(build.work, stage, unit)
+        close_stage(build.work, stage)
+    build.finish()
+
+
+class Mined(NamedTuple):
+    """What was mined: the datasets and their rows in order."""
+
+    folder: Path
+    documents: list[Row]
+    sentences: list[Row]
+    phrases: list[Row]
+    train: list[Row]
+    validation: list[Row]
+
+    @property
+    def contexts(self) -> list[Row]:
+        return self.train + self.validation
+
+
+def parse_options(*flags: str) -> Any:
+    """The options of mine_contexts."""
+    command = mine_contexts.COMMAND
+    parser = options.command(command.module, command.description, output=command.output)
+    options.add_input(parser, takes=command.takes)
+    for add in command.groups:
+        add(parser)
+    return options.parse(parser, flags)[0]
+
+
+def mine(folder: Path, shards: Sequence[Shard], *flags: str, order: int = 1) -> Mined:
+    """Count, choose and cut: the real stages over given documents and sentences, with flags of mine_contexts."""
+    documents = dataset(folder / "documents", [each.documents for each in shards])
+    sentences = dataset(folder / "sentences", [each.sentences for each in shards])
+    return mine_datasets(folder, documents, sentences, *flags, order=order)
+
+
+def mine_datasets(
+    folder: Path, documents: corpus.Dataset, sentences: corpus.Dataset, *flags: str, order: int = 1
+) -> Mined:
+    """The same over datasets."""
+    chosen = parse_options(*flags)
+    phrases = corpus.phrases(sentences, chosen, Folder(str(folder / "phrases")))
+    contexts = corpus.contexts(documents, sentences, phrases, chosen, Folder(str(folder / "contexts")))
+    for build in corpus.to_build([phrases, contexts]):
+        run_inline(build, order=order)
+    return Mined(
+        folder,
+        documents=rows(documents.folder),
+        sentences=rows(sentences.folder),
+        phrases=rows(phrases.folder),
+        train=rows(contexts.folder),
+        validation=rows(contexts.folder, "validation"),
+    )
+
+
+def rows(folder: Folder, split: str = "train") -> list[Row]:
+    """The rows of a split of a dataset, in order."""
+    found: list[Row] = []
+    for each in read_manifest(folder).splits.get(split, []):
+        with parquet_file(folder, each.path) as reader:
+            found += reader.read().to_pylist()
+    return found
