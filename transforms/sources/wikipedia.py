@@ -205,9 +205,27 @@ def _pages(filesystem: fs.FileSystem, path: str, segment: Segment, limit: int) -
         while cutter.is_open and (more := next(rest, None)):
             yield from cutter.add(*more)
     yield from cutter.cut()
-    if ending and segment.end >= size and _FOOTER not in ending:
+    if segment.end >= size and _ends_early(filesystem, path, segment.start, size, ending):
         what = f"ends without {_FOOTER.decode()}, so pages may be missing,"
         yield Corrupt("truncated", size, f"{path!r} {what} at byte {size:,}; {REMEDY}")
+
+
+def _ends_early(filesystem: fs.FileSystem, path: str, start: int, size: int, ending: bytes) -> bool:
+    """Whether the dump lacks its closing tag; `ending` is the end of what begins behind `start`, empty if damaged.
+
+    The closing tag may begin before the last segment: then we look further back.
+    """
+    while start > 0 and _FOOTER not in ending:
+        start = max(0, 2 * start - size - len(_FOOTER))
+        behind: int | None = start
+        while behind is not None:
+            try:
+                for _, data in chunks(filesystem, path, start=behind):
+                    ending = (ending + data[-64:])[-64:]
+                behind = None
+            except Damaged as damaged:
+                ending, behind = b"", damaged.resume
+    return bool(ending) and _FOOTER not in ending
 
 
 class _Cutter:

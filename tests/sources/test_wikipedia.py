@@ -1,0 +1,323 @@
+"""Wikipedia dumps: every page once, from any part of the file, in any compression, whole or damaged."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import fs
+
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Redirect, Rejected
+from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
+
+LOCAL = fs.LocalFileSystem()
+
+HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">
+  <siteinfo>
+    <sitename>Wikipedia</sitename>
+    <dbname>enwiki</dbname>
+    <base>https://en.wikipedia.org/wiki/Main_Page</base>
+    <case>first-letter</case>
+    <namespaces>
+      <namespace key="-1" case="first-letter">Special</namespace>
+      <namespace key="0" case="first-letter" />
+      <namespace key="1" case="first-letter">Talk</namespace>
+      <namespace key="6" case="first-letter">File</namespace>
+      <namespace key="14" case="first-letter">Category</namespace>
+    </namespaces>
+  </siteinfo>
+"""
+ENWIKI = "https://en.wikipedia.org/wiki"
+FOOT = "</mediawiki>\n"
+
+
+def page(number: int, title: str, text: str, *, ns: int = 0, extra: str = "", model: str = "wikitext") -> str:
+    return (
+        f"  <page>\n    <title>{title}</title>\n    <ns>{ns}</ns>\n    <id>{number}</id>\n{extra}    <revision>\n"
+        f"      <id>9</id>\n      <model>{model}</model>\n"
+        f'      <text xml:space="preserve">{text}</text>\n    </revision>\n  </page>\n'
+    )
+
+
+PAGES = [
+    page(1, "A", "'''A''' is [[b]]&lt;ref&gt;x&lt;/ref&gt;."),
+    page(2, "Old", "#REDIRECT [[A]]", extra='    <redirect title="A" />\n'),
+    page(3, "Talk:A", "Hello", ns=1),
+    page(4, "B &amp; C?", "[[File:x.jpg|thumb]] &amp;amp; [[A|é]]"),
+    page(5, "Code", "{}", model="json"),
+    page(6, "Empty", "{{stub}}"),
+]
+ALL_KINDS = ["Document", "Redirect", "Filtered", "Document", "Filtered", "Filtered"]
+DUMP = (HEAD + "".join(PAGES) + FOOT).encode()
+
+
+def write(folder: Path, name: str, data: bytes) -> InputFile:
+    (folder / name).write_bytes(data)
+    return InputFile(str(folder / name), name, len(data))
+
+
+def read(file: InputFile, *, target_bytes: int = 1 << 40, options: ReadOptions | None = None) -> list[Item]:
+    segments = WIKIPEDIA_XML.split(LOCAL, file, target_bytes=target_bytes)
+    assert segments[0].start == 0
+    assert segments[-1].end == file.size
+    assert all(a.end == b.start for a, b in itertools.pairwise(segments))
+    return [
+        item
+        for segment in segments
+        for item in WIKIPEDIA_XML.read(LOCAL, file, segment, options=options or ReadOptions())
+    ]
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def multistream(data: bytes, size: int) -> bytes:
+    """As pbzip2 cuts: without regard to pages."""
+    return b"".join(bz2.compress(data[at : at + size]) for at in range(0, len(data), size))
+
+
+def by_pages(data: bytes, pages: int) -> bytes:
+    """As Wikimedia cuts: the head, then so many pages a stream, then the foot."""
+    head, *rest = data.split(b"  <page>")
+    last, foot = rest[-1].split(b"</page>\n")
+    rest[-1] = last + b"</page>\n"
+    groups = [rest[at : at + pages] for at in range(0, len(rest), pages)]
+    parts = [head, *(b"".join(b"  <page>" + each for each in group) for group in groups), foot]
+    return b"".join(bz2.compress(part) for part in parts)
+
+
+def test_every_page_becomes_its_item(tmp_path: Path) -> None:
+    assert read(write(tmp_path, "a.xml", DUMP)) == [
+        Document("enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),)),
+        Redirect("enwiki", "Old", "A"),
+        Filtered("not an article"),
+        Document("enwiki:4", "enwiki", "B & C?", f"{ENWIKI}/B_%26_C%3F", "CC BY-SA 4.0", "& é", (Link(2, 3, "A"),)),
+        Filtered("not wikitext"),
+        Filtered("no text"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("head", "recognised"),
+    [
+        (HEAD.encode(), True),
+        (b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>\n<!-- made by x -->\n<mediawiki>', True),
+        (b"<html><mediawiki>", False),
+        (b"{}", False),
+        (b"", False),
+    ],
+)
+def test_recognises(head: bytes, recognised: bool) -> None:
+    assert WIKIPEDIA_XML.recognises("a.xml", head) is recognised
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "a.xml": bytes,
+    "a.xml.bz2": bz2.compress,
+    "a.xml.gz": gzip.compress,
+    "a.xml.zst": zstd,
+    "stream-per-page.xml.bz2": lambda data: by_pages(data, 1),
+    "streams.xml.bz2": lambda data: by_pages(data, 4),
+    "pbzip2.xml.bz2": lambda data: multistream(data, 100),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("target_bytes", [7, 100, 1000, 1 << 30])
+def test_any_form_and_split_gives_the_same_items(tmp_path: Path, name: str, target_bytes: int) -> None:
+    whole = read(write(tmp_path, "whole.xml", DUMP))
+    file = write(tmp_path, name, FORMS[name](DUMP))
+    assert read(file, target_bytes=target_bytes) == whole
+
+
+@given(cuts=st.lists(st.integers(0, len(DUMP)), max_size=6), size=st.integers(100, 2000))
+@settings(max_examples=60, deadline=None)
+def test_any_cut_gives_every_page_once(tmp_path_factory: pytest.TempPathFactory, cuts: list[int], size: int) -> None:
+    folder = tmp_path_factory.mktemp("cuts")
+    whole = read(write(folder, "whole.xml", DUMP))
+    for file in (write(folder, "a.xml", DUMP), write(folder, "a.xml.bz2", multistream(DUMP, size))):
+        bounds = [0, *sorted(min(cut, file.size) for cut in cuts), file.size]
+        segments = [Segment(a, b) for a, b in itertools.pairwise(bounds)]
+        items = [i for each in segments for i in WIKIPEDIA_XML.read(LOCAL, file, each, options=ReadOptions())]
+        assert items == whole
+
+
+REAL_COUNTS = {
+    "enwiki-fragment": {Document: 106, Redirect: 99, Filtered: 1},
+    "enwiki-minidump": {Document: 24, Redirect: 2, Filtered: 1},
+}
+
+
+@pytest.mark.parametrize("name", REAL_COUNTS)
+def test_real_dumps(test_data: Path, tmp_path: Path, name: str) -> None:
+    stored = (test_data / f"corpora/wikipedia/{name}.xml.bz2").read_bytes()
+    xml = bz2.decompress(stored)
+    items = read(write(tmp_path, "original.xml.bz2", stored))
+    assert Counter(type(item) for item in items) == REAL_COUNTS[name]
+    assert len(items) == xml.count(b"<page>")
+    ids = [item.doc_id for item in items if isinstance(item, Document)]
+    assert len(set(ids)) == len(ids)
+    for item in items:
+        if isinstance(item, Document):
+            for link in item.links:
+                assert item.text[link.start_char : link.end_char].strip()
+    assert read(write(tmp_path, "a.xml", xml), target_bytes=50_000) == items
+    assert read(write(tmp_path, "a.xml.bz2", multistream(xml, 100_000)), target_bytes=200_000) == items
+
+
+def test_real_dump_in_every_form_and_in_small_segments(test_data: Path, tmp_path: Path) -> None:
+    """A tenth of the real pages, so that a thousand segments stay quick."""
+    xml = bz2.decompress((test_data / "corpora/wikipedia/enwiki-fragment.xml.bz2").read_bytes())
+    xml = xml[: xml.index(b"<page>", 500_000)] + FOOT.encode()
+    items = read(write(tmp_path, "whole.xml", xml))
+    assert len(items) == xml.count(b"<page>")
+    for name, compress in FORMS.items():
+        if name != "pbzip2.xml.bz2":
+            assert read(write(tmp_path, name, compress(xml)), target_bytes=20_000) == items, name
+    assert read(write(tmp_path, "a.xml", xml), target_bytes=1_000) == items
+
+
+def test_german_dump(tmp_path: Path) -> None:
+    head = (
+        HEAD.replace('xml:lang="en"', 'xml:lang="de"').replace("enwiki", "dewiki").replace("//en.", "//de.")
+        .replace("Main_Page", "Wikipedia:Hauptseite").replace(">File<", ">Datei<").replace(">Category<", ">Kategorie<")
+        .replace(">Talk<", ">Diskussion<")
+    )  # fmt: skip
+    text = "[[Datei:x.jpg|mini|[[y]]]]Die [[Hauptstadt|Stadt]]grö\u00dfe.[[Kategorie:Ort]][[en:Berlin]]"
+    dump = head + page(7, "Köln", text) + page(8, "Diskussion:Köln", "x", ns=1) + FOOT
+    assert read(write(tmp_path, "dewiki.xml", dump.encode())) == [
+        Document(
+            "dewiki:7", "dewiki", "Köln", "https://de.wikipedia.org/wiki/K%C3%B6ln", "CC BY-SA 4.0",
+            "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),),
+        ),
+        Filtered("not an article"),
+    ]  # fmt: skip
+
+
+def test_old_dump_says_less(tmp_path: Path) -> None:
+    """Before 2012: no dbname, no ns, redirects only in the text, no model."""
+    head = HEAD.replace("    <dbname>enwiki</dbname>\n", "").replace("https", "http")
+    pages = [
+        "<page><title>A</title><id>1</id><revision><text>a</text></revision></page>",
+        "<page><title>Talk:A</title><id>2</id><revision><text>b</text></revision></page>",
+        "<page><title>C</title><id>3</id><revision><text>#Redirect: [[a#b|c]] {{R}}</text></revision></page>",
+    ]
+    items = read(write(tmp_path, "a.xml", (head + "\n".join(pages) + FOOT).encode()))
+    assert items == [
+        Document("enwiki:1", "enwiki", "A", "https://en.wikipedia.org/wiki/A", "CC BY-SA 4.0", "a"),
+        Filtered("not an article"),
+        Redirect("enwiki", "C", "A"),
+    ]
+
+
+def test_other_wikis_have_an_unknown_licence() -> None:
+    info = read_siteinfo(HEAD.replace("https://en.wikipedia.org/wiki", "http://wiki.example.com/w").encode())
+    assert (info.licence, info.url_prefix) == ("unknown", "http://wiki.example.com/w/")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("a" * 3000, ReadOptions(max_page_bytes=2000), "page_too_large"),
+        ("a" * 3_000_000, ReadOptions(max_page_bytes=2000), "page_too_large"),
+        ("{{a}}" * 20, ReadOptions(max_nodes=10), "too_many_nodes"),
+        ("{{a|" * 20 + "}}" * 20, ReadOptions(max_depth=10), "too_deep"),
+        ("{{a" * 60_000, ReadOptions(), "too_deep"),
+    ],
+)
+def test_rejected_by_what_is_measured(tmp_path: Path, text: str, options: ReadOptions, reason: str) -> None:
+    dump = (HEAD + page(1, "Monster", text) + PAGES[0] + FOOT).encode()
+    for name in ("a.xml", "a.xml.bz2"):
+        rejected, after = read(write(tmp_path, name, FORMS[name](dump)), options=options)
+        assert isinstance(rejected, Rejected)
+        assert rejected.reason == reason
+        assert "byte" in rejected.position
+        assert "Monster" in rejected.excerpt
+        assert len(rejected.excerpt) <= 200
+        assert isinstance(after, Document)
+
+
+def kinds(items: list[Item]) -> list[str]:
+    return [item.reason if isinstance(item, Corrupt | Rejected) else type(item).__name__ for item in items]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "reason", "message"),
+    [
+        ("<page><title>B</title><ns>0</ns><id>2</id><revision><text>cut", "cut_page", "has no </page>"),
+        (page(2, "B", "a & b"), "invalid_xml", "invalid XML"),
+        (page(2, "B", "&unknown; <b>"), "invalid_xml", "invalid XML"),
+        (page(2, "B", "\x02"), "invalid_xml", "invalid XML"),
+        ("<page><!DOCTYPE a [<!ENTITY b 'c'>]><title>&b;</title></page>", "invalid_xml", "invalid XML"),
+        (page(2, "B", "caf\udce9"), "invalid_utf8", "invalid UTF-8"),
+    ],
+)
+def test_damaged_page_damages_no_other(tmp_path: Path, damaged: str, reason: str, message: str) -> None:
+    dump = (HEAD + PAGES[0] + damaged + PAGES[1] + FOOT).encode("utf-8", errors="surrogateescape")
+    byte = len(HEAD + PAGES[0]) + damaged.index("<page>")
+    for target_bytes in (40, 1 << 30):
+        file = write(tmp_path, "a.xml", dump)
+        items = read(file, target_bytes=target_bytes)
+        assert kinds(items) == ["Document", reason, "Redirect"]
+        corrupt = items[1]
+        assert isinstance(corrupt, Corrupt)
+        assert corrupt.byte == byte
+        assert file.path in corrupt.message
+        assert message in corrupt.message
+        assert f"byte {byte:,}" in corrupt.message
+        assert "--on-corrupt=skip" in corrupt.message
+        assert corrupt.excerpt
+
+
+@pytest.mark.parametrize(
+    ("stored", "reasons"),
+    [
+        (DUMP[:-200], [*ALL_KINDS[:-1], "cut_page", "truncated"]),
+        (DUMP[: DUMP.index(b"</mediawiki>")], [*ALL_KINDS, "truncated"]),
+        (DUMP[:300], ["truncated"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("target_bytes", [100, 1 << 30])
+def test_truncated_plain_file(tmp_path: Path, stored: bytes, reasons: list[str], target_bytes: int) -> None:
+    assert kinds(read(write(tmp_path, "a.xml", stored), target_bytes=target_bytes)) == reasons
+
+
+@pytest.mark.parametrize("name", ["a.xml.bz2", "a.xml.gz", "a.xml.zst"])
+def test_truncated_compressed_file(tmp_path: Path, name: str) -> None:
+    dump = (HEAD + "".join(page(n, f"P{n}", f"text {n * 7919}") for n in range(3000)) + FOOT).encode()
+    stored = FORMS[name](dump)
+    cut = len(stored) * 2 // 3
+    items = read(write(tmp_path, name, stored[:cut]))
+    last = items[-1]
+    assert isinstance(last, Corrupt)
+    assert (last.reason, last.byte) == ("truncated", cut)
+    assert all(isinstance(item, Document) for item in items[:-2])
+
+
+@pytest.mark.parametrize("target_bytes", [300, 1 << 30])
+def test_damaged_stream_loses_its_own_pages_only(tmp_path: Path, target_bytes: int) -> None:
+    dump = (HEAD + "".join(page(n, f"P{n}", "text") for n in range(12)) + FOOT).encode()
+    stored = bytearray(by_pages(dump, 3))
+    starts = [at for at in range(len(stored)) if stored[at : at + 10] == b"BZh91AY&SY"]
+    middle = (starts[2] + starts[3]) // 2
+    stored[middle : middle + 20] = b"\xff" * 20
+    items = read(write(tmp_path, "a.xml.bz2", bytes(stored)), target_bytes=target_bytes)
+    assert kinds(items) == ["Document"] * 3 + ["corrupt"] + ["Document"] * 6
+    ids = [item.doc_id for item in items if isinstance(item, Document)]
+    assert ids == [f"enwiki:{n}" for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)]
+
+
+def test_damaged_siteinfo(tmp_path: Path) -> None:
+    (item,) = read(write(tmp_path, "a.xml", DUMP.replace(b"</dbname>", b"")))
+    assert isinstance(item, Corrupt)
+    assert "siteinfo" in item.message
