@@ -120,7 +120,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
     if _is(source, records.SENTENCES):
         assert source.dataset is not None
         assert source.manifest is not None
-        return [_documents_of(source.dataset, source.manifest, options.documents), source.dataset]
+        return [documents_of(source.dataset, source.manifest, options.documents), source.dataset]
     before = documents(source, options, documents_output)
     settings = parser_options(options)
     stage = Parse(parser=options.parser, parser_options=settings, documents=before.folder.uri)
@@ -135,7 +135,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
     return [before, _built(build)]
 
 
-def _documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
+def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
     made_from = manifest.inputs[0]
     local = dataset.folder.is_local and "://" not in made_from.path

@@ -29,6 +29,7 @@ class Command(NamedTuple):
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status."""
+    runners.silence()
     try:
         return _run(command, arguments)
     except UserError as error:
@@ -62,10 +63,12 @@ def _run(command: Command, arguments: Sequence[str] | None) -> int:
         if dataset.build is None:
             if last:
                 raise UserError(f"{dataset.folder}: the input is what this command would write: nothing to do")
-        elif dataset.build.begin(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
+        elif dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
             todo.append(dataset.build)
         else:
             print(f"{dataset.folder}: is there already and fits: taken as it is")
+    for build in todo:
+        build.begin(resume=chosen.resume)
     progress = Progress()
     if todo:
         runners.run(todo, runner=chosen.runner, workers=chosen.workers, beam_args=beam_args, progress=progress)

@@ -8,10 +8,9 @@ import os
 from collections.abc import Sequence
 from typing import NoReturn
 
-from transforms.parsing.registry import PARSERS
-
 from schemas.errors import UserError
 from schemas.records import PHRASE_LABELS
+from transforms.parsing.registry import PARSERS
 from transforms.sources.duplicates import MODES
 from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import FORMATS
@@ -49,6 +48,7 @@ def command(module: str, description: str, *, output: str) -> argparse.ArgumentP
     """The parser of a pipeline's command line; groups of options are added to it."""
     parser = _Parser(
         prog=f"python -m pipelines.{module}",
+        usage=f"python -m pipelines.{module} [--input PATH ...] [--output DIR] [option ...]",
         description=description,
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=110),
         allow_abbrev=False,

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -31,7 +32,6 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TOKEN
 
 def run(builds: Sequence[Build], *, runner: str, workers: int, beam_args: Sequence[str], progress: Progress) -> None:
     """Build the datasets in order, as one Beam job. Raises what stopped it, UserError for what a user can mend."""
-    _silence()
     if runner == "DirectRunner":
         with LocalPool(workers, progress) as pool:
             _run_job(builds, "FnApiRunner", beam_args, pool)
@@ -173,21 +173,18 @@ def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the workers
     pa.set_cpu_count(1)
     pa.set_io_thread_count(2)
-    _silence()
+    silence()
 
 
 def _work(work: Work, stage: Stage, unit: int) -> Completion:
     return run_unit(work, stage, unit)
 
 
-def _silence() -> None:
-    """Keep the screen for our own lines. What goes wrong reaches the user as an exception."""
-    import warnings
-
+def silence() -> None:
+    """Keep the screen for our own lines: libraries log and warn much. What goes wrong comes as an exception."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    for name in ("apache_beam", "spacy", "transformers", "stanza", "benepar", "root"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.disable(logging.ERROR)
 
 
 def known_beam_flags() -> Iterator[str]:

@@ -325,12 +325,12 @@ class Build:
     def fingerprint(self) -> str:
         return canonical_hash(self.parts)
 
-    def begin(self, *, resume: bool, overwrite: bool, reuse: bool) -> bool:
-        """Make the output ready; False if the dataset is there already and is to be used as it is.
+    def check(self, *, resume: bool, overwrite: bool, reuse: bool) -> bool:
+        """Whether the dataset is to be built: False if it is there already and is to be used as it is.
 
         `reuse`: a finished dataset of the same fingerprint is taken (for the datasets that a run makes on its way).
+        UserError if the output holds what may not be replaced. Changes nothing but what an interruption left over.
         """
-        state = json.dumps({"fingerprint": self.fingerprint, "parts": self.parts}, default=str)
         if is_dataset(self.output):
             found = read_manifest(self.output).fingerprint
             if found == self.fingerprint and (reuse or (resume and not overwrite)):
@@ -338,29 +338,47 @@ class Build:
                 return False
             if not overwrite:
                 raise UserError(self._occupied(found))
-            _remove(self.output)
-        elif self.output.exists(f"{WORK}/build.json"):
-            begun = json.loads(self.output.read(f"{WORK}/build.json"))
-            if resume and begun["fingerprint"] == self.fingerprint:
-                return True
-            if not overwrite:
-                if begun["fingerprint"] == self.fingerprint:
-                    raise UserError(
-                        f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
-                    )
-                changed = _difference(begun["parts"], json.loads(state)["parts"])
-                raise UserError(
-                    f"{self.output}: holds an unfinished run with other settings ({changed}); "
-                    "give the same settings with --resume, or start anew with --overwrite"
-                )
-            _remove(self.output)
+        elif self._has_begun():
+            if not overwrite and self._has_progress():
+                self._check_unfinished(resume)
         elif not self.output.is_empty():
             raise UserError(
                 f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
                 "or empty it yourself"
             )
-        self.output.write(f"{WORK}/build.json", state.encode())
         return True
+
+    def begin(self, *, resume: bool) -> None:
+        """Make the output ready for the work, after `check`: what it holds is continued or replaced."""
+        if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
+            return
+        _remove(self.output)
+        state = {"fingerprint": self.fingerprint, "parts": self.parts}
+        self.output.write(f"{WORK}/build.json", json.dumps(state).encode())
+
+    def _has_begun(self) -> bool:
+        return self.output.exists(f"{WORK}/build.json")
+
+    def _begun(self) -> tuple[str, dict[str, Any]]:
+        """Fingerprint and parts of the unfinished run in the output."""
+        state = json.loads(self.output.read(f"{WORK}/build.json"))
+        return state["fingerprint"], state["parts"]
+
+    def _has_progress(self) -> bool:
+        return any("/done/" in name for name in self.output.files(WORK, recursive=True))
+
+    def _check_unfinished(self, resume: bool) -> None:
+        fingerprint, parts = self._begun()
+        if fingerprint != self.fingerprint:
+            changed = _difference(parts, json.loads(json.dumps(self.parts)))
+            raise UserError(
+                f"{self.output}: holds an unfinished run with other settings ({changed}); "
+                "give the same settings with --resume, or start anew with --overwrite"
+            )
+        if not resume:
+            raise UserError(
+                f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
+            )
 
     def _occupied(self, found: str) -> str:
         same = found == self.fingerprint

@@ -20,6 +20,7 @@ from schemas.records import RECORDS, SCHEMA_VERSION, record_name
 from schemas.storage import Folder
 
 MANIFEST = "manifest.json"
+FORMAT = "phrasemill dataset"
 SPLITS = ("train", "validation")
 
 
@@ -138,7 +139,7 @@ class Manifest:
             for each in self.schema
         ]
         data = {
-            "format": "phrasemill dataset",
+            "format": FORMAT,
             "record": self.record,
             "schema_version": SCHEMA_VERSION,
             "columns": columns,
@@ -163,6 +164,8 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> Manifest:
         data = json.loads(text)
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']!r} instead of {FORMAT!r}")
 
         def shards(group: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[Shard]]:
             return {name: [Shard(**each) for each in members] for name, members in group.items()}
@@ -204,12 +207,19 @@ def read_manifest(folder: Folder) -> Manifest:
         )
     try:
         data = folder.read(MANIFEST).decode("utf-8")
-        manifest = Manifest.from_json(data)
-    except (ValueError, KeyError, TypeError) as error:
+        version = json.loads(data)["schema_version"]
+        if version == SCHEMA_VERSION:
+            manifest = Manifest.from_json(data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{folder}/{MANIFEST}: cannot be read ({type(error).__name__}: {error}); it was cut or changed: "
             "write the dataset again with --overwrite"
         ) from error
+    if version != SCHEMA_VERSION:
+        raise UserError(
+            f"{folder}/{MANIFEST}: has schema version {version}, this phrasemill reads version {SCHEMA_VERSION}; "
+            "use the phrasemill that wrote it, or write the dataset again with --overwrite"
+        )
     if manifest.record not in RECORDS:
         raise UserError(f"{folder}/{MANIFEST}: records of unknown type {manifest.record!r}; update phrasemill")
     return manifest

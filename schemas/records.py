@@ -14,6 +14,10 @@ PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
 """The constituents that the papers make phrases of, in the fixed order that breaks ties between labels."""
 
 
+UNKNOWN_TOKEN = "\ufffd"
+"""In a text: a word that the source does not tell, such as WikiText's <unk>. No phrase may hold it."""
+
+
 def column(name: str, type_: pa.DataType, description: str) -> pa.Field:
     """A non-null column that carries its own description."""
     return pa.field(name, type_, nullable=False, metadata={"description": description})

@@ -32,14 +32,15 @@ COUNTS = Counter(" ".join(TEXTS).split())
 
 def run_build(build: Build, *, workers: int = 2, resume: bool = False, overwrite: bool = False) -> str:
     shown = io.StringIO()
-    if build.begin(resume=resume, overwrite=overwrite, reuse=False):
+    if build.check(resume=resume, overwrite=overwrite, reuse=False):
+        build.begin(resume=resume)
         run([build], runner="DirectRunner", workers=workers, beam_args=[], progress=Progress(shown))
     return shown.getvalue()
 
 
 def run_inline(build: Build, *, order: int = 1, twice: bool = False) -> None:
     """The same stages without Beam, units in any order, optionally every unit attempted twice."""
-    build.begin(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
             run_unit(build.work, stage, unit)
@@ -93,24 +94,24 @@ def test_a_unit_failing_once_is_tried_again(tmp_path, reference):
 
 
 def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path):
-    with pytest.raises(RuntimeError, match="count: unit . failed 3 times: ValueError: it always fails; --resume"):
+    with pytest.raises(RuntimeError, match=r"count: unit . failed 3 times: ValueError: it always fails; --resume"):
         run_build(word_count(tmp_path / "words", TEXTS, fail_always=True))
     assert not (tmp_path / "words" / "manifest.json").exists()
     assert not list((tmp_path / "words").glob("_work/count/files/*"))
-    with pytest.raises(UserError, match="not a dataset: it has no manifest.json"):
+    with pytest.raises(UserError, match=r"not a dataset: it has no manifest\.json"):
         read_manifest(Folder(str(tmp_path / "words")))
 
 
 def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path, reference):
     build = word_count(tmp_path / "words", TEXTS)
-    build.begin(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
     first, _ = build.stages
     open_stage(build.work, first)
     for unit in (0, 3):
         run_unit(build.work, first, unit)
     before = sorted(path.name for path in (tmp_path / "words/_work/count/done").iterdir())
     with pytest.raises(UserError, match="unfinished run; --resume goes on with it"):
-        build.begin(resume=False, overwrite=False, reuse=False)
+        build.check(resume=False, overwrite=False, reuse=False)
     shown = run_build(build, resume=True)
     assert "count: 5 units (2 done before)" in shown
     assert len(before) == 2
@@ -144,26 +145,33 @@ def test_the_output_folder_is_not_overwritten_by_chance(tmp_path):
     output = tmp_path / "words"
     run_inline(word_count(output, TEXTS))
     with pytest.raises(UserError, match="holds this very dataset, finished; choose another --output, or replace it"):
-        word_count(output, TEXTS).begin(resume=False, overwrite=False, reuse=False)
-    assert not word_count(output, TEXTS).begin(resume=True, overwrite=False, reuse=False)
-    assert not word_count(output, TEXTS).begin(resume=False, overwrite=False, reuse=True)
+        word_count(output, TEXTS).check(resume=False, overwrite=False, reuse=False)
+    assert not word_count(output, TEXTS).check(resume=True, overwrite=False, reuse=False)
+    assert not word_count(output, TEXTS).check(resume=False, overwrite=False, reuse=True)
     with pytest.raises(UserError, match="made from other inputs or with other options"):
-        word_count(output, TEXTS, ranges=4).begin(resume=True, overwrite=False, reuse=True)
+        word_count(output, TEXTS, ranges=4).check(resume=True, overwrite=False, reuse=True)
     (output / "mine.txt").write_text("my notes")
-    assert word_count(output, TEXTS, ranges=4).begin(resume=False, overwrite=True, reuse=False)
+    other = word_count(output, TEXTS, ranges=4)
+    assert other.check(resume=False, overwrite=True, reuse=False)
+    other.begin(resume=False)
     assert (output / "mine.txt").read_text() == "my notes"
 
 
 def test_a_foreign_folder_is_never_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="is not empty and holds no phrasemill dataset"):
-        word_count(tmp_path, TEXTS).begin(resume=False, overwrite=True, reuse=False)
+        word_count(tmp_path, TEXTS).check(resume=False, overwrite=True, reuse=False)
 
 
 def test_resume_refuses_other_settings_and_names_them(tmp_path):
-    word_count(tmp_path / "words", TEXTS).begin(resume=False, overwrite=False, reuse=False)
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    other = word_count(tmp_path / "words", TEXTS, ranges=4)
+    assert other.check(resume=True, overwrite=False, reuse=False), "nothing was done yet, so nothing is lost"
+    open_stage(build.work, build.stages[0])
+    run_unit(build.work, build.stages[0], 0)
     with pytest.raises(UserError, match=r"other settings \(add.ranges, count.ranges\)"):
-        word_count(tmp_path / "words", TEXTS, ranges=4).begin(resume=True, overwrite=False, reuse=False)
+        other.check(resume=True, overwrite=False, reuse=False)
 
 
 def test_the_fingerprint_leaves_out_where_things_lie():
@@ -179,7 +187,7 @@ def test_a_ledger_that_does_not_add_up_stops_the_unit(tmp_path):
             write.ledger.read += 1
 
     build = word_count(tmp_path / "words", TEXTS)
-    build.begin(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
     stage = Forgetful(texts=TEXTS)
     open_stage(build.work, stage)
     with pytest.raises(RuntimeError, match="lost 1 words"):
@@ -201,7 +209,7 @@ def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
 
 def test_an_unpublished_file_that_vanished_is_named(tmp_path):
     build = word_count(tmp_path / "words", TEXTS)
-    build.begin(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
             run_unit(build.work, stage, unit)
@@ -223,7 +231,13 @@ def test_an_interrupted_publication_is_finished_by_the_next(tmp_path, reference,
         original(self, name, to)
 
     original = Folder.move
-    monkeypatch.setattr(Folder, "move", lambda self, name, to: move(self, name, to) if "/files/" in name and not name.endswith(".part") else original(self, name, to))
+    monkeypatch.setattr(
+        Folder,
+        "move",
+        lambda self, name, to: (
+            move(self, name, to) if "/files/" in name and not name.endswith(".part") else original(self, name, to)
+        ),
+    )
     moves.extend(["counted from the second published shard on"] * 7)
     with pytest.raises(KeyboardInterrupt):
         run_inline(build)

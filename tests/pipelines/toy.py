@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from pipelines.exchange import group_starts, key_columns, read_sorted, write_ranges
+from pipelines.exchange import key_columns, read_sorted, write_ranges
 from pipelines.stages import Build, Stage, UnitWriter, Work, location
 from schemas import records
 from schemas.manifest import Input
 from schemas.storage import Folder
-
+from transforms.phrases.counting import group_starts
 
 COUNTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("word", pa.string()), ("count", pa.int64())])
 
@@ -108,5 +108,3 @@ def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **optio
         options={"ranges": ranges},
         seed=0,
     )
-
-

@@ -7,7 +7,8 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
 3. Leading and trailing punctuation tokens go. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
 4. Leading determiners go: "the old man" and "an old man" are occurrences of "old man". The span of the occurrence
    shrinks with the phrase, so that the surface is what the phrase says.
-5. What is then longer than `max_tokens`, empty, a lone pronoun or determiner, or only numbers is left out.
+5. What is then longer than `max_tokens`, empty, a lone pronoun or determiner, or only numbers is left out, and so is
+   what holds an unknown token (WikiText's <unk>).
 6. Constituents that now cover the same words count once, under the first label in the order NP, VP, PP, ADJP, ADVP.
 
 `docs/phrases.md` is the page for users; `transforms/phrases/occurrences.py` does this for whole shards at once.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.records import PHRASE_LABELS
+from schemas.records import PHRASE_LABELS, UNKNOWN_TOKEN
 from transforms.phrases.normalise import (
     DETERMINERS,
     PRONOUNS,
@@ -40,7 +40,7 @@ SENTENCE_COLUMNS = (
 )
 """The columns of a sentences shard that are needed here."""
 
-FILTERED = ("punctuation", "pronoun", "number", "too_long", "same_words")
+FILTERED = ("unknown_token", "punctuation", "pronoun", "number", "too_long", "same_words")
 """Reasons for which a constituent is no occurrence of a phrase."""
 
 
@@ -133,6 +133,8 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
             filtered[reason] = filtered.get(reason, 0) + dropped
             start, end, label, owner = start[kept], end[kept], label[kept], owner[kept]
 
+    unknown = np.concatenate(([0], np.cumsum(tokens.has(lambda form: UNKNOWN_TOKEN in form))))
+    keep(unknown[end] == unknown[start], "unknown_token")
     punctuation = tokens.has(is_punctuation)
     determiner = tokens.has(lambda form: form.lower() in DETERMINERS)
     nothing = np.zeros(len(punctuation), dtype=bool)

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
+from schemas.errors import UserError
 from transforms.sources.archives import ARCHIVE
 from transforms.sources.books import TEXT, is_text
 from transforms.sources.formats import Format, InputFile
@@ -55,7 +56,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 _SHOWN = 5  # names in a message
 
 
-class InputError(ValueError):
+class InputError(UserError):
     """What --input or --input-format names cannot be read; the message says why and what to do."""
 
 

@@ -1,0 +1,215 @@
+"""Counting, choosing and writing at scale: time and peak memory as the corpus doubles.
+
+    python -m benchmarks.scale --sentences out/mix-sentences --occurrences 300e6 --work /tmp/scale --json scale.json
+
+A large corpus is made from a sentences dataset: each copy of it has its rare words replaced by new ones of the same
+length, a copy's own, so that phrases keep their frequencies inside a copy and distinct phrases grow with the corpus.
+Then the real stages run on half of it and on all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import re
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from benchmarks.memory import PeakMemory
+from pipelines import corpus, launch, options, runners
+from pipelines.mine_contexts import COMMAND
+from pipelines.progress import Progress
+from pipelines.stages import Build, Stage, UnitWriter, Work, location
+from schemas import records
+from schemas.manifest import Input, Manifest, read_manifest
+from schemas.storage import Folder, parquet_file
+from transforms.phrases.occurrences import mix64, string_bytes
+
+_WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
+_IDS = ("doc_id", "sentence_id")
+
+
+class Copy(NamedTuple):
+    """A copy of all shards of the base."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Vary(Stage):
+    """Copies of a dataset, their rare words replaced by words of the copy's own."""
+
+    name: ClassVar[str] = "vary"
+    Unit: ClassVar[type] = Copy
+
+    copies: int
+    rare: int
+    base: str = location()
+    sentences: str = location()
+
+    def plan(self, work: Work) -> list[Copy]:
+        return [Copy(number) for number in range(self.copies)]
+
+    def process(self, unit: Copy, write: UnitWriter) -> None:
+        rare = rare_words(self.sentences, self.rare)
+        folder = Folder(self.base)
+        for shard in read_manifest(folder).shards:
+            table, places, seeds = _base_shard(self.base, shard.path, rare)
+            text = table.column("text").combine_chunks()
+            data, edges = string_bytes(text)
+            data = data.copy()
+            fresh = mix64(seeds ^ np.uint64(unit.number * 0x9E3779B97F4A7C15 % 2**64)) % np.uint64(26)
+            data[places] = fresh.astype(np.uint8) + ord("a")
+            varied = pa.StringArray.from_buffers(len(text), pa.py_buffer(edges.astype(np.int32)), pa.py_buffer(data))
+            table = table.set_column(table.column_names.index("text"), table.schema.field("text"), varied)
+            for name in _IDS:
+                if name in table.column_names:
+                    ids = pc.binary_join_element_wise(f"c{unit.number}", table.column(name), "-")
+                    table = table.set_column(table.column_names.index(name), table.schema.field(name), ids)
+            if "tokens" in table.column_names:
+                write.counters["tokens"] += len(pc.list_flatten(table.column("tokens")))
+            write.table("train", table, row_group_rows=1 << 30)
+
+
+@functools.lru_cache(maxsize=1)
+def rare_words(sentences: str, most: int) -> frozenset[bytes]:
+    """Words of five small letters or more that occur at most so often in the base."""
+    counts: Counter[bytes] = Counter()
+    folder = Folder(sentences)
+    for shard in read_manifest(folder).shards:
+        with parquet_file(folder, shard.path) as reader:
+            text = reader.read(columns=["text"]).column("text").combine_chunks()
+        counts.update(_WORD.findall(string_bytes(text)[0].tobytes()))
+    return frozenset(word for word, n in counts.items() if n <= most)
+
+
+@functools.lru_cache(maxsize=64)
+def _base_shard(base: str, path: str, rare: frozenset[bytes]) -> tuple[pa.Table, Any, Any]:
+    """A shard, the bytes of the rare words in its text, and a seed for each of these bytes."""
+    with parquet_file(Folder(base), path) as reader:
+        table = reader.read(use_threads=False)
+    data = string_bytes(table.column("text").combine_chunks())[0].tobytes()
+    places: list[np.ndarray] = []
+    seeds: list[np.ndarray] = []
+    for match in _WORD.finditer(data):
+        word = match.group()
+        if word in rare:
+            letters = np.arange(len(word), dtype=np.uint64)
+            places.append(np.arange(match.start(), match.end()))
+            seeds.append(mix64(np.uint64(xxhash.xxh3_64_intdigest(word)) + letters))
+    return table, np.concatenate(places), np.concatenate(seeds)
+
+
+def vary(base: Folder, schema: pa.Schema, output: Folder, sentences: Folder, copies: int, rare: int) -> Build:
+    stage = Vary(copies=copies, rare=rare, base=base.uri, sentences=sentences.uri)
+    source = Input("dataset", "base", base.uri, read_manifest(base).fingerprint)
+    return Build(output, schema, (stage,), (source,), stage.settings())
+
+
+def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, rare: int, workers: int) -> None:
+    """Write `work`/documents and `work`/sentences."""
+    texts = vary(documents, records.DOCUMENTS, Folder(str(work / "documents")), sentences, copies, rare)
+    parsed = vary(sentences, records.SENTENCES, Folder(str(work / "sentences")), sentences, copies, rare)
+    # The documents stand as the input of the sentences, as after a real parse.
+    lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
+    parsed = Build(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)
+    builds = [texts, parsed]
+    for build in builds:
+        build.begin(resume=False)
+    runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=Progress())
+
+
+def mine(work: Path, workers: int) -> dict[str, Any]:
+    """Run the stages after parsing on a corpus that was made; returns their figures."""
+    parser = options.command(COMMAND.module, COMMAND.description, output=str(work / "contexts"))
+    options.add_input(parser, takes="")
+    for add in COMMAND.groups:
+        add(parser)
+    chosen, _ = options.parse(parser, ["--input", str(work / "sentences"), "--output", str(work / "contexts")])
+    source = corpus.given(chosen.input, input_format=None)
+    chain = COMMAND.build(source, chosen, Folder(chosen.output))
+    builds = corpus.to_build(chain)
+    for build in builds:
+        build.begin(resume=False)
+    progress = Progress()
+    start = time.monotonic()
+    with PeakMemory() as peak:
+        runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=progress)
+    seconds = time.monotonic() - start
+    phrases, contexts = (read_manifest(build.output) for build in builds)
+    return _figures(read_manifest(Folder(str(work / "sentences"))), phrases, contexts, seconds, peak.bytes, progress)
+
+
+def _figures(
+    sentences: Manifest, phrases: Manifest, contexts: Manifest, seconds: float, peak: int, progress: Progress
+) -> dict[str, Any]:
+    counted = phrases.stage("count").ledger
+    assert counted is not None
+    tokens = sentences.counter("tokens")
+    return {
+        "tokens": tokens,
+        "occurrences": counted.written,
+        "distinct_phrases": phrases.stage("add_up").counters["candidates"],
+        "phrases": phrases.rows,
+        "contexts": contexts.rows,
+        "seconds": round(seconds, 1),
+        "tokens_per_second": round(tokens / seconds),
+        "peak_memory_bytes": peak,
+        "seconds_by_stage": {name: round(spent, 1) for name, spent in progress.seconds.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", required=True, help="a sentences dataset to make the corpus from")
+    parser.add_argument("--occurrences", type=float, default=3e6, help="of phrases in the larger corpus")
+    parser.add_argument("--rare", type=int, default=1, help="a rare word occurs so often at most")
+    parser.add_argument("--work", type=Path, default=Path("out/scale"), help="where the corpora are made (deleted)")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    arguments = parser.parse_args()
+    sentences = Folder(arguments.sentences)
+    source = corpus.given([arguments.sentences], input_format=None)
+    assert source.dataset is not None
+    assert source.manifest is not None
+    documents = corpus.documents_of(source.dataset, source.manifest, None).folder
+    launch.runners.silence()
+    occurrences = _occurrences(sentences)
+    found = []
+    for share in (0.5, 1.0):
+        copies = max(round(arguments.occurrences * share / occurrences), 1)
+        make_corpus(sentences, documents, arguments.work, copies, arguments.rare, arguments.workers)
+        found.append(mine(arguments.work, arguments.workers))
+        print(json.dumps(found[-1], indent=1), flush=True)
+        shutil.rmtree(arguments.work)
+    half, whole = found
+    print(
+        f"twice the corpus: {whole['seconds'] / half['seconds']:.2f} times the time, "
+        f"{whole['peak_memory_bytes'] / half['peak_memory_bytes']:.2f} times the peak memory"
+    )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _occurrences(sentences: Folder) -> int:
+    """Occurrences of phrases in the base, by the default rules."""
+    from pipelines.steps.count import read_sentences
+    from transforms.phrases.counting import count_shard
+    from transforms.phrases.normalise import PhraseRules
+
+    paths = [shard.path for shard in read_manifest(sentences).shards]
+    return sum(count_shard(read_sentences(sentences, path), PhraseRules()).written for path in paths)
+
+
+if __name__ == "__main__":
+    main()
