@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from schemas.errors import UserError
 from transforms.parsing.interface import Constituent
 
 ROOTS = frozenset({"", "ROOT", "TOP", "S1"})
@@ -19,7 +20,7 @@ _ESCAPED = re.compile("|".join(map(re.escape, ESCAPES)))
 _BRACKETS = re.compile(r"[()]|[^()\s]+")
 
 
-class TreebankError(ValueError):
+class TreebankError(UserError):
     """A treebank that cannot be read; the message names the file and the line."""
 
 

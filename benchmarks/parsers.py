@@ -1,0 +1,206 @@
+"""Parsers side by side: F1 on treebanks, tokens a second end to end, peak memory.
+
+    python -m benchmarks.parsers --gold dev.ptb --parsers spacy,benepar --model benepar=CHECKPOINT --json out.json
+    python -m benchmarks.parsers --text book.txt --parsers spacy
+
+Every parser meets every file in a process of its own, so that its memory is its own and all text is new to it. Gold
+tokens go in; F1 is the micro average over NP, VP, PP, ADJP and ADVP spans, a set for each sentence, without function
+tags. The seconds are those of the parse alone: loading is listed apart, processes that a parser starts are counted in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeAlias, TypedDict
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from schemas.errors import UserError
+from schemas.records import PHRASE_LABELS
+from transforms.parsing.evaluation import evaluate
+from transforms.parsing.interface import ParsedSentence, Parser
+from transforms.parsing.registry import PARSERS, load_parser
+from transforms.parsing.treebank import TreebankSentence, read_treebank
+
+
+class Result(TypedDict, total=False):
+    """One parser on one file; only `skipped` or `failed`, the reason, if it did not run."""
+
+    f1: float
+    f1_by_label: dict[str, float]
+    precision: float
+    recall: float
+    sentences: int
+    refused: int
+    tokens: int
+    tokens_per_second: float
+    tokens_per_cpu_second: float
+    load_seconds: float
+    peak_memory_mib: float
+    model: str
+    skipped: str
+    failed: str
+
+
+Work: TypeAlias = Callable[[str, str | None], Result]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse_arguments(arguments)
+    results: dict[str, dict[str, Result]] = {parser: {} for parser in options.parsers}
+    for path in options.gold + options.text:
+        work: Work
+        if path in options.gold:
+            work = partial(_on_treebank, list(read_treebank(path)))
+        else:
+            work = partial(_on_text, Path(path).read_text(encoding="utf-8").splitlines())
+        for parser in options.parsers:
+            results[parser][path] = _in_own_process(partial(work, parser, options.model.get(parser)))
+        _print(path, {parser: results[parser][path] for parser in options.parsers})
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return 1 if any("failed" in result for each in results.values() for result in each.values()) else 0
+
+
+def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.parsers", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--gold", action="append", default=[], metavar="FILE.ptb", help="a treebank; repeatable")
+    parser.add_argument("--text", action="append", default=[], metavar="FILE", help="plain text, a paragraph a line")
+    parser.add_argument("--parsers", default="spacy", help=f"comma-separated, of {', '.join(PARSERS)}")
+    parser.add_argument("--model", action="append", default=[], metavar="NAME=PATH", help="a parser's model")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write {parser: {file: figures}} there")
+    options = parser.parse_args(arguments)
+    options.parsers = list(dict.fromkeys(options.parsers.split(",")))
+    if unknown := [name for name in options.parsers if name not in PARSERS]:
+        parser.error(f"no parser {unknown[0]!r}; choose among {', '.join(PARSERS)}")
+    if bad := [model for model in options.model if model.partition("=")[0] not in PARSERS or "=" not in model]:
+        parser.error(f"--model {bad[0]}: expected PARSER=PATH")
+    if not options.gold and not options.text:
+        parser.error("give at least one --gold or --text file")
+    if missing := [path for path in options.gold + options.text if not Path(path).is_file()]:
+        parser.error(f"no such file: {missing[0]}")
+    options.model = dict(model.split("=", 1) for model in options.model)
+    return options
+
+
+def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> Result:
+    parser, result = _load(name, model)
+    stopwatch = _Stopwatch()
+    predicted = parser.parse_tokens([sentence.words for sentence in gold])
+    result.update(stopwatch.speed(sum(len(sentence.words) for sentence in gold)))
+    evaluation = evaluate([sentence.constituents for sentence in gold], predicted)
+    scores = Result(
+        f1=round(evaluation.total.f1, 4),
+        f1_by_label={label: round(agreement.f1, 4) for label, agreement in evaluation.by_label.items()},
+        precision=round(evaluation.total.precision, 4),
+        recall=round(evaluation.total.recall, 4),
+        sentences=len(gold),
+        refused=sum(not isinstance(prediction, list) for prediction in predicted),
+    )
+    return {**result, **scores}
+
+
+def _on_text(lines: list[str], name: str, model: str | None) -> Result:
+    parser, result = _load(name, model)
+    stopwatch = _Stopwatch()
+    sentences = [sentence for line in parser.parse_texts(lines) for sentence in line]
+    parsed = [sentence for sentence in sentences if isinstance(sentence, ParsedSentence)]
+    result.update(stopwatch.speed(sum(len(sentence.tags) for sentence in parsed)))
+    return {**result, "sentences": len(sentences), "refused": len(sentences) - len(parsed)}
+
+
+def _load(name: str, model: str | None) -> tuple[Parser, Result]:
+    start = time.perf_counter()
+    parser = load_parser(name, **({"model": model} if model else {}))
+    return parser, Result(model=parser.identity.model, load_seconds=round(time.perf_counter() - start, 2))
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.wall, self.cpu = time.perf_counter(), self._cpu_seconds()
+
+    def speed(self, tokens: int) -> Result:
+        wall, cpu = time.perf_counter() - self.wall, self._cpu_seconds() - self.cpu
+        return Result(
+            tokens=tokens, tokens_per_second=round(tokens / wall, 1), tokens_per_cpu_second=round(tokens / cpu, 1)
+        )
+
+    @staticmethod
+    def _cpu_seconds() -> float:
+        process = psutil.Process()
+        times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
+
+
+def _in_own_process(work: Callable[[], Result]) -> Result:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        process = psutil.Process(executor.submit(os.getpid).result())
+        future = executor.submit(work)
+        peak = 0
+        while not future.done():
+            peak = max(peak, _resident_bytes(process))
+            time.sleep(0.05)
+        try:
+            result = future.result()
+        except UserError as error:
+            return Result(skipped=str(error))
+        except Exception as error:  # one parser's crash is one row of the table
+            return Result(failed=f"{type(error).__name__}: {error}")
+        result["peak_memory_mib"] = round(peak / 2**20)
+        return result
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    total = 0
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += each.memory_info().rss
+    return total
+
+
+def _print(path: str, results: dict[str, Result]) -> None:
+    table = Table(title=path, title_justify="left")
+    with_gold = any("f1" in result for result in results.values())
+    scores = ("F1", *PHRASE_LABELS) if with_gold else ()
+    for heading in ("parser", *scores, "tokens", "refused", "tokens/s", "tokens/CPU s", "load s", "MiB"):
+        table.add_column(heading, justify="left" if heading == "parser" else "right", no_wrap=True)
+    for parser, result in results.items():
+        if "tokens" not in result:
+            continue
+        f1 = (result["f1"], *result["f1_by_label"].values()) if with_gold else ()
+        table.add_row(
+            parser,
+            *(f"{score:.3f}" for score in f1),
+            f"{result['tokens']:,}",
+            f"{result['refused']:,}",
+            f"{result['tokens_per_second']:,.0f}",
+            f"{result['tokens_per_cpu_second']:,.0f}",
+            f"{result['load_seconds']:.1f}",
+            f"{result['peak_memory_mib']:,.0f}",
+        )
+    console = Console(width=max(120, Console().width))
+    console.print(table)
+    for parser, result in results.items():
+        for kind in ("skipped", "failed"):
+            if kind in result:
+                console.print(f"{parser}: {kind}: {result[kind]}", markup=False)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.exit(f"{error}")
