@@ -19,6 +19,7 @@ import xxhash
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
 from pipelines.steps.count import SentenceShards, read_sentences, sentence_units, shards_a_unit
+from schemas.keys import is_validation, row_key
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
 from schemas.storage import Folder, parquet_file
@@ -27,9 +28,7 @@ from transforms.contexts.negatives import Eligible
 from transforms.contexts.windows import (
     WindowRules,
     cut_contexts,
-    is_validation,
     read_text,
-    row_key,
     runs,
     window_bounds,
 )

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import mine, shard
 
-from transforms.contexts.windows import WindowRules, is_validation, row_key, window_bounds
+from schemas.keys import is_validation, row_key
+from transforms.contexts.windows import WindowRules, window_bounds
 
 
 def contexts(folder, document: str, *flags: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 
 from transforms.phrases.occurrences import I64, U8, Tokens, character_starts, slice_strings, string_bytes
 
@@ -45,16 +44,6 @@ class Contexts(NamedTuple):
     surface: pa.StringArray
     context: pa.StringArray
     mask_start: I64  # [k] in characters
-
-
-def row_key(*, seed: int, doc_id: str, start_char: int, phrase: str) -> bytes:
-    """The identity of a context as 128 bits of xxh3: its place in the dataset, and where chance is needed, chance."""
-    return xxhash.xxh3_128_digest(f"{doc_id}\0{start_char}\0{phrase}".encode(), seed=seed)
-
-
-def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
-    """Whether a document belongs to the validation split: by hash, so that no document is in both."""
-    return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
 
 
 def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:

@@ -1,0 +1,386 @@
+"""Verify dataset directories: every file, every row, every number of the manifest.
+
+    python -m schemas.check out/contexts out/contexts-phrases
+
+Checked are the manifest, the shards (present, named, bytes, sha256, schema, rows), the ledgers, the side tables, and
+what `schemas/records.py` promises of each row. Offsets are checked against the documents that the dataset was made
+from, wherever its manifest (or --documents) says that they lie. Exit status: 0 all is well, 1 findings, 2 no dataset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from schemas.dataset import Dataset, RowGroup
+from schemas.errors import UserError
+from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
+from schemas.offsets import check_offsets, find_documents
+from schemas.records import REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
+from schemas.rules import Breach, Broken, rules_of, shown
+from schemas.storage import Folder, parquet_file
+
+_SIDES = {"rejects": REJECTS, "redirects": REDIRECTS}
+_CARD = "README.md"
+_OFFSETS = ("Sentence", "Context")
+"""Records that point into documents."""
+
+_COPY = "copy the dataset again, or write it again with --overwrite"
+_CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
+_ROWS = "write the dataset again with --overwrite; if that does not help, report it as a fault of phrasemill"
+_STRANGER = "move it elsewhere: readers that take data/*.parquet would read it, too"
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be: where, what (expected and found), and how to mend it."""
+
+    place: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}; {self.remedy}"
+
+
+def check_dataset(path: str, *, documents: str | None = None, quick: bool = False) -> Iterator[Finding]:
+    """Every finding on a dataset, as they come up. UserError if there is no dataset in the directory.
+
+    `documents` says where the documents that it was made from lie, if not where the manifest says. `quick` leaves out
+    what needs the data to be read: hashes and rows.
+    """
+    folder = Folder(path)
+    if not folder.exists(MANIFEST):
+        read_manifest(folder)
+    try:
+        manifest = read_manifest(folder)
+    except UserError as error:
+        problem, _, remedy = str(error).removeprefix(f"{folder}/{MANIFEST}: ").rpartition("; ")
+        yield Finding(f"{folder}/{MANIFEST}", problem, remedy)
+        return
+    dataset = Dataset(folder, manifest)
+    yield from _check_manifest(dataset)
+    yield from _check_ledgers(dataset)
+    sound = []
+    for shard, schema in _named(manifest):
+        findings = list(_check_file(folder, shard, schema, quick=quick))
+        yield from findings
+        if not findings:
+            sound.append(shard.path)
+    yield from _check_strangers(dataset)
+    if not quick:
+        yield from _check_rejects(dataset, sound)
+        if all(shard.path in sound for shard in manifest.shards):
+            yield from _check_rows(dataset)
+            yield from _check_offsets(dataset, documents)
+
+
+def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
+    """The files that a manifest names, with the schema that each should have."""
+    for shard in manifest.shards:
+        yield shard, manifest.schema
+    for side, shards in manifest.sides.items():
+        for shard in shards:
+            yield shard, _SIDES.get(side, manifest.schema)
+
+
+def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
+    """What the manifest says twice must agree, and all must be known to this version."""
+    folder, manifest = dataset.folder, dataset.manifest
+    data = json.loads(folder.read(MANIFEST))
+    expected = json.loads(manifest.to_json())
+    for name in ("columns", "rows"):
+        if data.get(name) != expected[name]:
+            yield _manifest_finding(folder, f"{name} are {_brief(data.get(name))} instead of {_brief(expected[name])}")
+    for kind, known, named in (("split", SPLITS, manifest.splits), ("side", tuple(_SIDES), manifest.sides)):
+        for each in sorted({*named} - {*known}):
+            yield _manifest_finding(folder, f"there is no {kind} {shown(each)}, only {', '.join(known)}")
+    if not folder.exists(_CARD):
+        yield Finding(f"{folder}/{_CARD}", "is missing", _COPY)
+
+
+def _manifest_finding(folder: Folder, problem: str) -> Finding:
+    return Finding(f"{folder}/{MANIFEST}", problem, _CHANGED)
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 120 else text[:117] + "..."
+
+
+def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
+    """read = written + filtered + rejected in each stage, and the stages agree with each other and with the rows."""
+    manifest = dataset.manifest
+    for stage in manifest.stages:
+        ledger = stage.ledger
+        if ledger is None:
+            continue
+        numbers = [ledger.read, ledger.written, *ledger.filtered.values(), *ledger.rejected.values()]
+        if ledger.lost or min(numbers) < 0:
+            yield _manifest_finding(
+                dataset.folder,
+                f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
+                f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} filtered + "
+                f"{ledger.rejected.total():,} rejected",
+            )
+        for reason in sorted({*ledger.rejected} - {*REJECT_REASONS}):
+            yield _manifest_finding(
+                dataset.folder, f"stage {stage.name}: no reason for a reject is called {shown(reason)}"
+            )
+    names = [stage.name for stage in manifest.stages]
+    for rows, said, what in _equalities(manifest, {*names}):
+        if rows != said:
+            yield _manifest_finding(dataset.folder, f"{what}: {rows:,} is not {said:,}")
+
+
+def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int, str]]:
+    """Pairs of numbers of the manifest that must be equal, and what they are."""
+
+    def ledger(name: str) -> Ledger:
+        return (manifest.stage(name).ledger if name in stages else None) or Ledger("")
+
+    def rows(split: str) -> int:
+        return sum(shard.rows for shard in manifest.splits.get(split, []))
+
+    match manifest.record:
+        case "Document":
+            # `drop` reads and writes again only the shards that lose a document.
+            dropped = ledger("drop").read - ledger("drop").written
+            yield manifest.rows, ledger("extract").written - dropped, "rows, and documents extracted less those dropped"
+        case "Sentence":
+            yield manifest.rows, ledger("parse").written, "rows, and sentences that parse wrote"
+        case "Phrase":
+            yield manifest.rows, ledger("select").written, "rows, and phrases that select wrote"
+            yield (
+                ledger("select").read,
+                manifest.counter("candidates"),
+                "phrases that select read, and that add_up counted",
+            )
+        case "Context":
+            yield manifest.rows, ledger("pair").written, "rows, and contexts that pair wrote"
+            yield ledger("pair").read, ledger("cut").written, "contexts that pair read, and occurrences that cut wrote"
+            yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and that keep selected"
+            for split in SPLITS:
+                yield rows(split), manifest.counter(f"rows-{split}"), f"rows of {split}, and rows that order counted"
+        case _:
+            ledgers = [stage.ledger for stage in manifest.stages if stage.ledger]
+            if ledgers:
+                yield manifest.rows, ledgers[-1].written, "rows, and what the last stage wrote"
+
+
+def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool) -> Iterator[Finding]:
+    """One Parquet file: there, its bytes and sha256, its schema and number of rows."""
+    place = f"{folder}/{shard.path}"
+    if not folder.exists(shard.path):
+        yield Finding(place, "is missing; the manifest names it", _COPY)
+        return
+    size = folder.size(shard.path)
+    if size != shard.bytes:
+        yield Finding(place, f"has {size:,} bytes; the manifest says {shard.bytes:,}", _COPY)
+    elif not quick and (found := folder.sha256(shard.path)) != shard.sha256:
+        yield Finding(place, f"has the sha256 {found[:16]}...; the manifest says {shard.sha256[:16]}...", _COPY)
+    try:
+        with parquet_file(folder, shard.path) as reader:
+            found_schema, rows = reader.schema_arrow, reader.metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        yield Finding(place, f"is no Parquet file that can be read ({str(error).splitlines()[0]})", _COPY)
+        return
+    for problem in _schema_problems(found_schema, schema):
+        yield Finding(place, problem, _COPY)
+    if rows != shard.rows:
+        yield Finding(place, f"has {rows:,} rows; the manifest says {shard.rows:,}", _COPY)
+
+
+def _schema_problems(found: pa.Schema, expected: pa.Schema) -> Iterator[str]:
+    if record_name(found) != record_name(expected):
+        yield f"holds {record_name(found) or 'unnamed'} records, not {record_name(expected)} records"
+    version = (found.metadata or {}).get(b"phrasemill.schema_version", b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        yield f"has schema version {version}, not {SCHEMA_VERSION}"
+    if found.names != expected.names:
+        yield f"has the columns {', '.join(found.names)}, not {', '.join(expected.names)}"
+        return
+    for column, wanted in zip(found, expected, strict=True):
+        if not column.equals(wanted):
+            yield f"column {column.name} is {_field(column)}, not {_field(wanted)}"
+
+
+def _field(field: pa.Field) -> str:
+    return f"{field.type}{' or null' if field.nullable else ''}"
+
+
+def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
+    """Parquet files beside those that the manifest names."""
+    named = {shard.path for shard, _ in _named(dataset.manifest)}
+    for part in ("data", *_SIDES):
+        for name in dataset.folder.files(part, recursive=True):
+            if name.endswith(".parquet") and name not in named:
+                yield Finding(f"{dataset.folder}/{name}", "is not named in the manifest", _STRANGER)
+
+
+def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """The rejects are those of the ledgers, stage by stage and reason by reason."""
+    manifest = dataset.manifest
+    shards = manifest.sides.get("rejects", [])
+    if not all(shard.path in sound for shard in shards):
+        return
+    found: Counter[tuple[str, str]] = Counter()
+    for shard in shards:
+        for group in dataset.row_groups(shard, columns=["stage", "reason"]):
+            pairs = zip(*(group.table.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
+            found.update(pairs)
+    said = {
+        (stage.name, reason): n
+        for stage in manifest.stages
+        if stage.ledger
+        for reason, n in stage.ledger.rejected.items()
+        if n
+    }
+    place = f"{dataset.folder}/rejects"
+    for stage, reason in sorted({*found, *said}):
+        rows, ledger = found[stage, reason], said.get((stage, reason), 0)
+        if rows != ledger:
+            problem = (
+                f"{rows:,} rows of stage {shown(stage)} have the reason {shown(reason)}; its ledger says {ledger:,}"
+            )
+            yield Finding(place, problem, _ROWS)
+
+
+def _check_rows(dataset: Dataset) -> Iterator[Finding]:
+    """What must hold for each row (schemas/rules.py)."""
+    manifest = dataset.manifest
+    try:
+        rules = rules_of(manifest)
+    except (KeyError, StopIteration) as error:
+        yield _manifest_finding(dataset.folder, f"lacks {error or 'a stage'}, which the rows are checked by")
+        return
+    for split, shards in manifest.splits.items():
+        for shard in shards:
+            broken = _Gathered(dataset.folder, shard)
+            for group in _groups(dataset, shard):
+                try:
+                    group.table.validate(full=True)
+                except pa.ArrowInvalid as error:
+                    yield Finding(f"{dataset.folder}/{shard.path}", f"holds invalid values ({error})", _ROWS)
+                    return
+                for each in rules.rows(group, split):
+                    broken.add(each, group.first_row)
+            yield from broken.findings()
+    for breach in rules.end(dataset):
+        yield _breach_finding(dataset.folder, breach)
+    for problem in rules.totals():
+        yield Finding(f"{dataset.folder}/{MANIFEST}", problem, _ROWS)
+
+
+def _groups(dataset: Dataset, shard: Shard) -> Iterator[RowGroup]:
+    """Row groups of a shard; the whole shard as one where documents must be seen whole."""
+    if dataset.manifest.record == "Sentence":
+        yield RowGroup(shard, 0, dataset.table(shard))
+    else:
+        yield from dataset.row_groups(shard)
+
+
+class _Gathered:
+    """The rules that rows of one shard break, each with its first row and how many more there are."""
+
+    def __init__(self, folder: Folder, shard: Shard) -> None:
+        self._place = f"{folder}/{shard.path}"
+        self._first: dict[str, str] = {}
+        self._more: Counter[str] = Counter()
+
+    def add(self, broken: Broken, first_row: int) -> None:
+        if not len(broken.rows):
+            return
+        self._more[broken.rule] += len(broken.rows)
+        if broken.rule not in self._first:
+            row = int(broken.rows[0])
+            self._first[broken.rule] = f"row {first_row + row:,}: {broken.rule}: {broken.show(row)}"
+
+    def findings(self) -> Iterator[Finding]:
+        for rule, problem in self._first.items():
+            yield Finding(self._place, problem + _and_more(self._more[rule]), _ROWS)
+
+
+def _breach_finding(folder: Folder, breach: Breach) -> Finding:
+    problem = f"row {breach.rows[0]:,}: {breach.rule}" + (f": {breach.detail}" if breach.detail else "")
+    return Finding(f"{folder}/{breach.shard.path}", problem + _and_more(len(breach.rows)), _ROWS)
+
+
+def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
+    """Sentences and contexts stand where they say (schemas/offsets.py), if their documents are within reach."""
+    if dataset.manifest.record not in _OFFSETS:
+        return
+    try:
+        documents = find_documents(dataset, elsewhere)
+    except UserError:
+        if elsewhere is not None:
+            raise
+        return
+    here, there = len(dataset.shards()), len(documents.shards())
+    if dataset.manifest.record == "Sentence" and here != there:
+        yield Finding(str(dataset.folder), f"has {here:,} shards; {documents.folder} has {there:,}", _ROWS)
+    for breach in check_offsets(dataset, documents):
+        yield _breach_finding(dataset.folder, breach)
+
+
+def _and_more(rows: int) -> str:
+    return f" (and {rows - 1:,} rows more)" if rows > 1 else ""
+
+
+def summary(path: str, *, documents: str | None = None, quick: bool = False) -> str:
+    """One line on a dataset without findings. Its sha256 is that of what `sha256sum data/*.parquet` prints in it."""
+    dataset = Dataset.open(path)
+    manifest = dataset.manifest
+    lines = sorted((shard.path, shard.sha256) for shard in manifest.shards)
+    digest = hashlib.sha256("".join(f"{sha256}  {name}\n" for name, sha256 in lines).encode()).hexdigest()
+    shards = f"{len(lines):,} shard{'s' if len(lines) != 1 else ''}"
+    done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {digest[:16]}", "ledgers add up"]
+    if quick:
+        done.append("hashes and rows not checked (--quick)")
+    elif manifest.record in _OFFSETS:
+        try:
+            done.append(f"offsets agree with {_near(find_documents(dataset, documents).folder.uri)}")
+        except UserError as error:
+            done.append(f"offsets not checked: {error}; give the documents with --documents")
+    return f"{path}: ok: " + ", ".join(done)
+
+
+def _near(path: str) -> str:
+    """A local path as seen from here, if that is shorter."""
+    return path if "://" in path else min(os.path.relpath(path), os.path.abspath(path), key=len)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check each directory; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m schemas.check", description="Verify dataset directories.")
+    parser.add_argument("datasets", nargs="+", metavar="DIR", help="a dataset directory, or its address")
+    parser.add_argument("--documents", metavar="DIR", help="where the documents lie, if they were moved")
+    parser.add_argument("--quick", action="store_true", help="leave out hashes and rows: no data is read")
+    options = parser.parse_args(arguments)
+    status = 0
+    for path in options.datasets:
+        try:
+            findings = 0
+            for finding in check_dataset(path, documents=options.documents, quick=options.quick):
+                print(finding, flush=True)
+                findings += 1
+            if findings:
+                print(f"{path}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
+                status = max(status, 1)
+            else:
+                print(summary(path, documents=options.documents, quick=options.quick), flush=True)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            status = 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

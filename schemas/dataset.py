@@ -1,0 +1,76 @@
+"""Reading a dataset directory: for trainers, tools and notebooks; needs pyarrow alone.
+
+contexts = Dataset.open("out/contexts")
+for table in contexts.tables(columns=["anchor", "positive", "negative"]):
+    ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from schemas.errors import UserError
+from schemas.manifest import Manifest, Shard, read_manifest
+from schemas.storage import Folder, parquet_file
+
+
+class RowGroup(NamedTuple):
+    """Rows of a shard that were written together; `first_row` is the number in the shard of the first of them."""
+
+    shard: Shard
+    first_row: int
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A finished dataset: where it lies and what its manifest says."""
+
+    folder: Folder
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: str) -> Dataset:
+        """The dataset in a directory, or at an address (s3://, gs://). UserError if there is none."""
+        folder = Folder(path)
+        return cls(folder, read_manifest(folder))
+
+    def __len__(self) -> int:
+        """Rows of all splits."""
+        return self.manifest.rows
+
+    def shards(self, split: str | None = None) -> list[Shard]:
+        """The shards of a split in order, those of all splits by default. UserError for a split that is not there."""
+        if split is None:
+            return self.manifest.shards
+        if split not in self.manifest.splits:
+            raise UserError(f"{self.folder}: has no split {split!r}, only {', '.join(self.manifest.splits) or 'none'}")
+        return self.manifest.splits[split]
+
+    def tables(self, split: str | None = None, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All rows in order, one table for each row group; columns that are not asked for are not read."""
+        for shard in self.shards(split):
+            for group in self.row_groups(shard, columns=columns):
+                yield group.table
+
+    def table(self, shard: Shard, *, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of one shard. UserError where it cannot be read."""
+        return pa.concat_tables([group.table for group in self.row_groups(shard, columns=columns)])
+
+    def row_groups(self, shard: Shard, *, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
+        """The rows of one shard, one row group at a time. UserError where it cannot be read."""
+        try:
+            with parquet_file(self.folder, shard.path) as reader:
+                row = 0
+                for number in range(reader.num_row_groups):
+                    table = reader.read_row_group(number, columns=None if columns is None else list(columns))
+                    yield RowGroup(shard, row, table)
+                    row += table.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise UserError(
+                f"{self.folder}/{shard.path}: cannot be read ({error}); `python -m schemas.check` says what is damaged"
+            ) from error
