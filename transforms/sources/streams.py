@@ -266,16 +266,26 @@ def _zstd_frame(path: str, source: _Input) -> Generator[tuple[int, bytes], None,
         reason = "truncated" if len(source.peek(4)) < 4 else "trailing_bytes"
         raise Damaged(path, reason, source.position, "goes on after a zstd frame with other bytes")
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
-    while not decompressor.eof:
-        offset = source.position
-        piece = source.take(ZSTD_PIECE)
-        if not piece:
-            raise Damaged(path, "truncated", offset, "ends inside a zstd frame")
-        try:
-            data = decompressor.decompress(piece)
-        except zstandard.ZstdError as error:
-            raise Damaged(path, "corrupt", offset, f"holds a zstd frame that is damaged ({error})") from error
-        if data:
+    offset = source.position
+    collected: list[bytes] = []
+    try:
+        while not decompressor.eof:
+            piece = source.take(ZSTD_PIECE)
+            if not piece:
+                raise Damaged(path, "truncated", source.position, "ends inside a zstd frame")
+            collected.append(decompressor.decompress(piece))
+            if sum(map(len, collected)) >= PIECE:
+                yield offset, b"".join(collected)
+                offset, collected = source.position, []
+    except zstandard.ZstdError as error:
+        if data := b"".join(collected):
             yield offset, data
+        raise Damaged(path, "corrupt", offset, f"holds a zstd frame that is damaged ({error})") from error
+    except Damaged:
+        if data := b"".join(collected):
+            yield offset, data
+        raise
+    if data := b"".join(collected):
+        yield offset, data
     source.put_back(len(decompressor.unused_data))
     return bool(source.peek(1))
