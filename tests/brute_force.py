@@ -107,6 +107,8 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
 def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRules) -> tuple[int, int] | str:
     """The tokens of the phrase that a constituent makes, or why it makes none."""
     forms = [each.form for each in tokens]
+    if any("\ufffd" in form for form in forms[start:end]):
+        return "unknown_token"
     if all(is_punctuation(form) for form in forms[start:end]):
         return "punctuation"
     if rules.strip_punctuation:
@@ -123,7 +125,7 @@ def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRule
         if place < end:
             start = place
     words = [form.lower() for form in forms[start:end]]
-    if rules.drop_pronouns and all(word in PRONOUNS | DETERMINERS for word in words):
+    if rules.drop_pronouns and all(word in PRONOUNS | DETERMINERS or is_punctuation(word) for word in words):
         return "pronoun"
     if rules.drop_numbers and all(is_number(word) for word in words):
         return "number"

@@ -152,7 +152,7 @@ def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.Dataset:
 
 def run_inline(build: Build, *, order: int = 1) -> None:
     """All stages of a dataset in this process, without Beam; `order=-1` does the units of each backwards."""
-    build.begin(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
             run_unit(build.work, stage, unit)

@@ -7,7 +7,7 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
 3. Leading and trailing punctuation tokens go. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
 4. Leading determiners go: "the old man" and "an old man" are occurrences of "old man". The span of the occurrence
    shrinks with the phrase, so that the surface is what the phrase says.
-5. What is then longer than `max_tokens`, empty, a lone pronoun or determiner, or only numbers is left out, and so is
+5. What is then longer than `max_tokens`, empty, only pronouns and determiners, or only numbers is left out, and so is
    what holds an unknown token (WikiText's <unk>).
 6. Constituents that now cover the same words count once, under the first label in the order NP, VP, PP, ADJP, ADVP.
 
@@ -29,7 +29,10 @@ PRONOUNS = frozenset(
     this that these those each other one another there 'em 's
     """.split()
 )
-"""Personal, possessive, reflexive, reciprocal, relative, demonstrative and existential: left out standing alone."""
+"""Personal, possessive, reflexive, reciprocal, relative, demonstrative and existential.
+
+A phrase of nothing else is left out: "it", "each other", "he/she".
+"""
 
 NUMBER_WORDS = frozenset(
     """
@@ -58,14 +61,15 @@ class PhraseRules(NamedTuple):
 def normalise_token(token: str, *, lowercase: bool = True) -> str:
     """The form in which a token enters a phrase."""
     token = unicodedata.normalize("NFC", token).translate(_QUOTES)
-    return token.lower() if lowercase else token
+    # A capital may have no composed form where its small letter has one: "J" with a caron.
+    return unicodedata.normalize("NFC", token.lower()) if lowercase else token
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether a token is only punctuation or symbols, none of which carries meaning in a phrase."""
+    """Whether a token is only punctuation, symbols and marks on them, none of which carries meaning in a phrase."""
     for character in token:
         category = unicodedata.category(character)
-        if category[0] not in "PSZC" or category == "Sc" or character in _MEANINGFUL:
+        if category[0] not in "PSMZC" or category == "Sc" or character in _MEANINGFUL:
             return False
     return True
 

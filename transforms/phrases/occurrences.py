@@ -144,12 +144,10 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
     end = _previous_not(trimmed)[end - 1] + 1
     leading = _next_not(trimmed | determiner if rules.strip_determiners else trimmed)[start]
     # A lone determiner stands for a noun: "this".
-    alone = leading >= end
-    start = np.where(alone, _next_not(trimmed)[start], leading)
+    start = np.where(leading < end, leading, _next_not(trimmed)[start])
     if rules.drop_pronouns:
         pronoun = tokens.has(lambda form: form.lower() in PRONOUNS)
-        single = end - start == 1
-        keep(~(alone | (single & (pronoun | determiner)[start])), "pronoun")
+        keep(_next_not(pronoun | determiner | punctuation)[start] < end, "pronoun")
     if rules.drop_numbers:
         keep(_next_not(tokens.has(is_number))[start] < end, "number")
     keep(end - start <= rules.max_tokens, "too_long")
@@ -269,7 +267,8 @@ def _single(table: pa.Table, name: str) -> pa.Array:
 def _offsets(array: Any) -> I64:
     """The offsets of a list or string array, [n + 1]."""
     if pa.types.is_list(array.type):
-        return array.offsets.to_numpy().astype(np.int64)
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        return offsets - offsets[0]  # `flatten` of a slice begins with its first element
     raw = np.frombuffer(array.buffers()[1] or b"\0\0\0\0", dtype=np.int32)
     return raw[array.offset : array.offset + len(array) + 1].astype(np.int64)
 

@@ -1,0 +1,258 @@
+"""Constituents of literal sentences -> phrases, and why the others are none (docs/phrases.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import brute_force
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from literal import Shard, sentences, shard
+
+from schemas.records import PHRASE_LABELS, SENTENCES
+from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.occurrences import (
+    FILTERED,
+    SENTENCE_COLUMNS,
+    find_occurrences,
+    read_tokens,
+    slice_hashes,
+    slice_strings,
+    strings_hashes,
+)
+
+Phrases = list[tuple[str, str]]
+
+
+def find(table: pa.Table, rules: PhraseRules) -> tuple[Phrases, dict[str, int]]:
+    """The phrases of a shard with their labels, in order of the text, and what was filtered."""
+    tokens = read_tokens(table, lowercase=rules.lowercase)
+    found = find_occurrences(table, tokens, rules)
+    words = slice_strings(tokens.buffer, tokens.byte_start[found.start], tokens.byte_end[found.end - 1])
+    assert found.read == len(found.start) + sum(found.filtered.values())
+    assert set(found.filtered) <= set(FILTERED)
+    return [(PHRASE_LABELS[label], word) for label, word in zip(found.label, words.to_pylist(), strict=True)], dict(
+        found.filtered
+    )
+
+
+def phrases(brackets: str, **options: object) -> list[str]:
+    """The phrases of one sentence, with "NP" understood; a filtered constituent shows as "<reason>"."""
+    found, filtered = find(sentences(brackets), PhraseRules(**options))  # type: ignore[arg-type]
+    return [word if label == "NP" else f"{label} {word}" for label, word in found] + [
+        f"<{reason}>" for reason, times in sorted(filtered.items()) for _ in range(times)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("brackets", "options", "expected"),
+    [
+        # blanks as the text has them, one for any gap
+        ("[NP New  York]", {}, ["new york"]),
+        ("[NP a well ~- ~known man]", {}, ["well-known man"]),
+        ("[NP Smith ~'s house ~, Rome]", {}, ["smith's house, rome"]),
+        ("[VP ca ~n't stop]", {}, ["VP can't stop"]),
+        # case
+        ("[NP The Old Man]", {"lowercase": False}, ["Old Man"]),
+        ("[NP GROẞE Straße]", {}, ["große straße"]),
+        ("[NP İstanbul] and [NP Isparta]", {}, ["i\u0307stanbul", "isparta"]),
+        # composed and decomposed, curly and straight are one form
+        ("[NP Cafe\u0301] [NP café]", {}, ["café", "café"]),
+        ("[NP Smith ~\u2019s] [NP Smith ~'s]", {}, ["smith's", "smith's"]),
+        # punctuation at both ends
+        ('[NP " ~The old man ~, ~" ~.]', {}, ["old man"]),
+        ("[NP ( ~Rome ~) ~: ~—]", {}, ["rome"]),
+        ('[NP the " ~old ~" man]', {}, ['old" man']),
+        ('[NP " ~The old man ~, ~"]', {"strip_punctuation": False}, ['"the old man,"']),
+        ("[NP 😀 whale ❤️]", {}, ["whale"]),
+        ("[NP —] [NP ... ~!]", {}, ["<punctuation>", "<punctuation>"]),
+        ("[NP —]", {"strip_punctuation": False}, ["<punctuation>"]),
+        # signs that carry meaning
+        ("[NP $ ~5 bill]", {}, ["$5 bill"]),
+        ("[NP about 50 ~%]", {}, ["about 50%"]),
+        ("[NP # ~1 hit]", {}, ["#1 hit"]),
+        ("[NP AT ~& ~T]", {}, ["at&t"]),
+        ("[NP rain at 5 ~°]", {}, ["rain at 5°"]),
+        # determiners: leading ones only, several, and quotes among them
+        ("[NP The cat] [NP a cat] [NP an owl] [NP this cat] [NP those cats]", {}, ["cat", "cat", "owl", "cat", "cats"]),
+        ("[NP all the king ~'s men]", {}, ["all the king's men"]),
+        ('[NP the " ~the Wall ~" ~]', {}, ["wall"]),
+        ("[NP The cat]", {"strip_determiners": False}, ["the cat"]),
+        ("[ADVP this way]", {}, ["ADVP way"]),
+        # lone pronouns and determiners
+        ("[NP It] [NP himself] [NP Who] [NP there]", {}, ["<pronoun>"] * 4),
+        ("[NP This] [NP that]", {}, ["<pronoun>"] * 2),
+        ("[NP each other] [NP one another] [NP the other] [NP those who]", {}, ["<pronoun>"] * 4),
+        ('[NP " ~It ~"]', {}, ["<pronoun>"]),
+        ('[NP " ~It ~"]', {"strip_punctuation": False}, ["<pronoun>"]),
+        ("[NP he ~/ ~she] [NP the he ~, the it]", {}, ["<pronoun>"] * 2),
+        ("[NP It] [NP this] [NP The]", {"drop_pronouns": False}, ["it", "this", "the"]),
+        ("[NP This] [NP the]", {"strip_determiners": False}, ["<pronoun>"] * 2),
+        ("[NP she who waits] [NP my cat]", {}, ["she who waits", "my cat"]),
+        ("[NP US troops] in [NP the US]", {}, ["us troops", "<pronoun>"]),
+        # numbers alone
+        ("[NP 1984] [NP two] [NP $ ~5 million] [NP 50 ~%] [NP 3 - 4]", {}, ["<number>"] * 5),
+        ("[NP the twenty ~- ~five]", {}, ["<number>"]),
+        ("[NP two whales] [NP 1984 ~'s end] [NP the 1980s]", {}, ["two whales", "1984's end", "1980s"]),
+        ("[NP 1984] [NP two]", {"drop_numbers": False}, ["1984", "two"]),
+        # an unknown word of a corpus that withholds it
+        ("[NP the \ufffd ship] and [NP ship]", {}, ["ship", "<unknown_token>"]),
+        # labels
+        ("[PP in [NP Rome]] [ADJP very old] [ADVP soon] [S x]", {}, ["rome", "ADJP very old", "ADVP soon"]),
+        ("[PP in [NP Rome]]", {"labels": ("NP", "PP")}, ["PP in rome", "rome"]),
+        ("[VP fled] [NP Rome]", {"labels": ("VP",)}, ["VP fled"]),
+        # a unary chain, and what becomes one, counts once under the first label of the fixed order
+        ("[NP [NP Rome]]", {}, ["rome", "<same_words>"]),
+        ("[VP [NP [ADVP home]]]", {}, ["home", "<same_words>", "<same_words>"]),
+        ("[ADVP [ADJP long]]", {}, ["ADJP long", "<same_words>"]),
+        ("[VP [VP fled] ~.]", {}, ["VP fled", "<same_words>"]),
+        ("[NP the [ADJP old]]", {}, ["old", "<same_words>"]),
+        ("[NP [NP the [VP seen]] ~,]", {}, ["seen", "<same_words>", "<same_words>"]),
+        # the length is that of the phrase, not of the constituent
+        ('[NP " ~The a b c ~"]', {"max_tokens": 3}, ["b c"]),
+        ("[NP a b c d]", {"max_tokens": 3}, ["b c d"]),
+        ("[NP a b c d e]", {"max_tokens": 3}, ["<too_long>"]),
+        ("[NP x [NP y [NP z]]]", {"max_tokens": 1}, ["z", "<too_long>", "<too_long>"]),
+        ("[NP 1 2 3 4 5]", {"max_tokens": 3}, ["<number>"]),
+    ],
+)
+def test_rules(brackets, options, expected):
+    assert phrases(brackets, **options) == expected
+
+
+def test_a_phrase_begins_and_ends_where_its_surface_does():
+    table = shard({"d": '😀 é [NP " ~The Old 𝔸 ~, ~"] [VP ran]'}).sentences
+    tokens = read_tokens(table, lowercase=True)
+    found = find_occurrences(table, tokens, PhraseRules())
+    text = table.column("text")[0].as_py()
+    surfaces = [
+        text[start:end]
+        for start, end in zip(tokens.start_char[found.start], tokens.end_char[found.end - 1], strict=True)
+    ]
+    assert surfaces == ["Old 𝔸", "ran"]
+
+
+def test_the_order_is_that_of_the_text_the_shorter_first():
+    assert phrases("[VP saw [NP whales [VP eat]] [NP fish]]") == [
+        "VP saw whales eat fish",
+        "whales eat",
+        "VP eat",
+        "fish",
+    ]
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        {},
+        {"d": "no constituents here"},
+        {"a": "x y", "b": "[NP x]", "c": "z | [NP y] z | w"},
+        {"a": "é [NP x]\n\n😀 [NP x] | (( gone )) | [VP 😀 y]", "b": "[NP —]", "c": "[NP the x]"},
+    ],
+)
+def test_shards_of_any_shape(documents):
+    table = shard(documents).sentences
+    expected = brute_force.find(table.to_pylist(), PhraseRules())
+    assert find(table, PhraseRules()) == (
+        [(each.label, each.phrase) for each in expected.occurrences],
+        dict(expected.filtered),
+    )
+
+
+def test_a_shard_in_pieces_and_slices_is_the_same():
+    table = shard({"a": "[NP é x] | [VP y]", "b": "[NP 😀 z z] | [NP the x]"}).sentences
+    pieces = pa.concat_tables([SENTENCES.empty_table(), table.slice(0, 1), table.slice(1, 2), table.slice(3)])
+    assert find(pieces, PhraseRules()) == find(table, PhraseRules())
+    assert find(table.slice(1, 2), PhraseRules()) == ([("VP", "y"), ("NP", "z z")], {})
+
+
+def test_only_the_columns_named_are_read():
+    names = {name.split(".")[0] for name in SENTENCE_COLUMNS}
+    table = shard({"a": "[NP é x]"}).sentences.select([name for name in SENTENCES.names if name in names])
+    assert find(table, PhraseRules()) == ([("NP", "é x")], {})
+
+
+# ---- Any shard, against the plain Python of tests/brute_force.py
+
+WORDS = st.sampled_from(
+    [
+        *"the a This THAT it who each other two 1984 $ % whale Whale n't x — . , '".split(),
+        *"\u00c9 e\u0301 \u00e9 İ ß ẞ 😀 ❤️ \u2019 \ufffd".split(),
+    ]
+)
+
+
+@st.composite
+def sentence(draw: st.DrawFn) -> str:
+    """A sentence in brackets, any words, any nested constituents."""
+
+    def words(depth: int) -> str:
+        pieces = []
+        for _ in range(draw(st.integers(1, 4))):
+            if depth and draw(st.booleans()):
+                pieces.append(f"[{draw(st.sampled_from([*PHRASE_LABELS, 'S']))} {words(depth - 1)}]")
+            else:
+                pieces.append(draw(st.sampled_from(["", "", "~"])) + draw(WORDS))
+        return " ".join(pieces)
+
+    return words(3)
+
+
+SHARDS = st.lists(st.lists(sentence(), min_size=1, max_size=4).map(" | ".join), min_size=0, max_size=4).map(
+    lambda texts: shard({f"d{number}": text for number, text in enumerate(texts)})
+)
+
+RULES = st.builds(
+    PhraseRules,
+    labels=st.sets(st.sampled_from(PHRASE_LABELS), min_size=1).map(
+        lambda labels: tuple(label for label in PHRASE_LABELS if label in labels)
+    ),
+    max_tokens=st.integers(1, 10),
+    lowercase=st.booleans(),
+    strip_punctuation=st.booleans(),
+    strip_determiners=st.booleans(),
+    drop_pronouns=st.booleans(),
+    drop_numbers=st.booleans(),
+)
+
+
+@given(SHARDS, RULES)
+def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
+    table = given_shard.sentences
+    expected = brute_force.find(table.to_pylist(), rules)
+    found, filtered = find(table, rules)
+    assert found == [(each.label, each.phrase) for each in expected.occurrences]
+    assert Counter(filtered) == expected.filtered
+
+
+@given(SHARDS)
+def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
+    """Also of a phrase itself: "the old man" in, "old man" out, "old man" in, "old man" out."""
+    table = given_shard.sentences
+    again = brute_force.find(table.to_pylist(), PhraseRules()).occurrences
+    for each in again:
+        row = table.slice(each.sentence, 1).to_pylist()[0]
+        tokens = brute_force.tokens_of(row)[each.start : each.end]
+        assert brute_force.phrase_span(tokens, 0, len(tokens), PhraseRules()) == (0, len(tokens))
+
+
+@given(st.lists(st.text(max_size=12), max_size=20))
+def test_the_hash_of_a_slice_is_that_of_its_bytes(texts):
+    data = [text.encode() for text in texts]
+    edges = np.cumsum([0, *map(len, data)], dtype=np.int64)
+    buffer = np.frombuffer(b"".join(data), dtype=np.uint8)
+    hi, lo = slice_hashes(buffer, edges[:-1], edges[1:])
+    whole = strings_hashes(pa.array(texts, pa.string()))
+    assert (hi.tolist(), lo.tolist()) == tuple(each.tolist() for each in whole)
+    assert lo.tolist() == [brute_force.low_hash(text) for text in texts]
+    assert len(set(zip(hi.tolist(), lo.tolist(), strict=True))) == len(set(texts))
+    assert slice_strings(buffer, edges[:-1], edges[1:]).to_pylist() == texts
+
+
+def test_hashes_of_many_short_strings_differ():
+    words = [f"{a}{b}{c}" for a in "abcdefghijklmnop" for b in "0123456789ab" for c in range(500)]
+    hi, lo = strings_hashes(pa.array(words))
+    assert len(set(hi.tolist())) == len(set(lo.tolist())) == len(words)
