@@ -13,10 +13,12 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -114,7 +116,8 @@ class LocalPool:
     def _round(self, work: Work, stage: Stage, todo: Sequence[int], attempts: dict[int, int]) -> list[int]:
         """Try each unit once; returns those to try again."""
         again = []
-        futures = {self._pool().submit(_work, work, stage, unit): unit for unit in todo}
+        with _deaf_to_interrupts():
+            futures = {self._pool().submit(_work, work, stage, unit): unit for unit in todo}
         try:
             for future in as_completed(futures):
                 unit = futures[future]
@@ -167,10 +170,23 @@ class LocalPool:
         self._executor = None
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started in here ignore Ctrl-C from their first instruction; the parent ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _start_worker() -> None:
     import pyarrow as pa
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     pa.set_cpu_count(1)
     pa.set_io_thread_count(2)
     silence()
