@@ -22,6 +22,7 @@ from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, locati
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
 from schemas.storage import Folder, parquet_file
+from transforms.parsing.treebank import read_treebank
 
 Row = dict[str, Any]
 
@@ -64,18 +65,20 @@ def shard(documents: Mapping[str, str]) -> Shard:
                 found.append(text)
                 start += len(text) + 1
             lines.append(" ".join(found))
-        texts.append(
-            {
-                "doc_id": doc_id,
-                "source": doc_id.split(":")[0],
-                "title": f"Title of {doc_id}",
-                "url": f"https://example.org/{doc_id}",
-                "licence": "CC0-1.0",
-                "text": "\n".join(lines),
-                "links": [],
-            }
-        )
+        texts.append(document_row(doc_id, "\n".join(lines)))
     return Shard(pa.Table.from_pylist(texts, schema=DOCUMENTS), pa.Table.from_pylist(sentences, schema=SENTENCES))
+
+
+def document_row(doc_id: str, text: str) -> Row:
+    return {
+        "doc_id": doc_id,
+        "source": doc_id.split(":")[0],
+        "title": f"Title of {doc_id}",
+        "url": f"https://example.org/{doc_id}",
+        "licence": "CC0-1.0",
+        "text": text,
+        "links": [],
+    }
 
 
 def sentences(*brackets: str) -> pa.Table:
@@ -217,4 +220,42 @@ def rows(folder: Folder, split: str = "train") -> list[Row]:
     for each in read_manifest(folder).splits.get(split, []):
         with parquet_file(folder, each.path) as reader:
             found += reader.read().to_pylist()
+    return found
+
+
+NO_BLANK_BEFORE = frozenset(". , ; : ? ! ) % 's n't 're 've 'll 'd 'm ' '' \u2019 \u2019s".split())
+
+
+def treebank_shards(path: Path, *, shards: int, sentences_a_document: int = 12) -> list[Shard]:
+    """Real sentences with the constituents of a treebank, as documents in shards; no blank before a full stop."""
+    read = list(read_treebank(path))
+    chunks = [read[first : first + sentences_a_document] for first in range(0, len(read), sentences_a_document)]
+    found = []
+    for number in range(shards):
+        texts: list[Row] = []
+        parsed: list[Row] = []
+        for document in range(number, len(chunks), shards):
+            doc_id = f"treebank:{document:04d}"
+            text = ""
+            for sentence in chunks[document]:
+                text += " " if text else ""
+                start, tokens = len(text), []
+                for word, tag in zip(sentence.words, sentence.tags, strict=True):
+                    text += " " if tokens and word not in NO_BLANK_BEFORE else ""
+                    tokens.append({"start_char": len(text), "end_char": len(text) + len(word), "tag": tag})
+                    text += word
+                parsed.append(
+                    {
+                        "sentence_id": f"{doc_id}#{start}",
+                        "doc_id": doc_id,
+                        "start_char": start,
+                        "text": text[start:],
+                        "tokens": tokens,
+                        "constituents": [each._asdict() for each in sentence.constituents],
+                    }
+                )
+            texts.append(document_row(doc_id, text))
+        found.append(
+            Shard(pa.Table.from_pylist(texts, schema=DOCUMENTS), pa.Table.from_pylist(parsed, schema=SENTENCES))
+        )
     return found
