@@ -239,7 +239,8 @@ def treebank_shards(path: Path, *, shards: int, sentences_a_document: int = 12) 
             text = ""
             for sentence in chunks[document]:
                 text += " " if text else ""
-                start, tokens = len(text), []
+                start = len(text)
+                tokens: list[Row] = []
                 for word, tag in zip(sentence.words, sentence.tags, strict=True):
                     text += " " if tokens and word not in NO_BLANK_BEFORE else ""
                     tokens.append({"start_char": len(text), "end_char": len(text) + len(word), "tag": tag})
