@@ -49,13 +49,14 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("a {{b}} c", "a c"),
         ("a{{b}}, c", "a, c"),
         ("a {{b}}, c", "a, c"),
+        ("a ((({{b}}))) c, (({{b}})) d (({{b}}) e)", "a c, d (e)"),
         ("a ({{b}}) c", "a c"),
         ("a ({{b}}; {{c}}) d", "a d"),
         ("Goethe ({{IPA-de|x}}; born {{b}}, 1749) wrote", "Goethe (born, 1749) wrote"),
         ("a (b; {{c}}) d", "a (b) d"),
         ("a (b, {{c}}, d) e", "a (b, d) e"),
         ("a, {{b}}, c", "a, c"),
-        ("a; {{b}}.", "a."),
+        ("a; {{b}}. (b: {{b}}, c)", "a. (b: c)"),
         ("a ({{b}}c) d", "a (c) d"),
         ("{{b}} a", "a"),
         ("“{{b}} a”", "“a”"),
@@ -336,7 +337,10 @@ def test_time_is_linear_in_the_worst_case(unit: str) -> None:
     assert cpu_seconds((unit * 100_000)[:100_000]) < 2
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[http://", "["), ("[mailto:", "''"), ("[[a", " "), ("{{", "}}")])
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [("[http://", "["), ("[mailto:", "''"), ("[[a", " "), ("{{", "}}"), ("(", "<ref/>)"), ("(<ref/>", ")")],
+)
 def test_time_is_linear_where_two_meet(opening: str, closing: str) -> None:
     assert cpu_seconds((opening * 50_000)[:50_000] + (closing * 50_000)[:50_000]) < 2
 

@@ -103,7 +103,8 @@ def _years(prefix: str) -> Expansion:
 UNITS = {
     "c": "°C", "f": "°F", "k": "K", "sqmi": "sq mi", "sqft": "sq ft", "sqkm": "km2", "cuft": "cu ft", "cuin": "cu in",
     "cumi": "cu mi", "cuyd": "cu yd", "usgal": "US gal", "impgal": "imp gal", "lb-f": "lbf", "kph": "km/h",
-    "mi/h": "mph", "tonne": "tonnes", "lt": "long tons", "ton": "tons", "mile": "miles", "acre": "acres",
+    "mi/h": "mph", "mpgimp": "mpg", "mpgus": "mpg", "lbft": "lb ft", "lb.ft": "lb ft", "tonne": "tonnes",
+    "lt": "long tons", "ton": "tons", "mile": "miles", "acre": "acres",
     "ly": "light-years", "oilbbl": "barrels", "oilbbl/d": "barrels per day", "koilbbl/d": "thousand barrels per day",
     "moilbbl": "million barrels", "moilbbl/d": "million barrels per day", "goilbbl": "billion barrels",
 }  # fmt: skip

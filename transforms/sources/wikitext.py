@@ -33,13 +33,11 @@ _STAND_IN = "\x00\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1
 _PROTECT = str.maketrans(_LITERAL, _STAND_IN)
 _UNPROTECT = dict(zip(_STAND_IN, _LITERAL, strict=True))
 _PROTECTED = re.compile(f"[{_STAND_IN}]")
+_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def _unprotected(text: str) -> str:
     return _PROTECTED.sub(lambda match: _UNPROTECT[match[0]], text)
-
-
-_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class TooComplex(Exception):
@@ -317,7 +315,7 @@ _ITEM = "li|dt|dd"
 _INLINE = (
     "small|big|sub|sup|b|i|u|s|em|strong|span|font|code|tt|kbd|samp|var|cite|q|dfn|abbr|acronym|del|ins|strike|mark|bdi"
     "|bdo|ruby|rb|rp|rt|rtc|wbr|noinclude|onlyinclude|includeonly|nowiki|ref|references|poem|pre|gallery|math|td|th"
-    "|tbody|thead|time|data|a|img|translate|tvar|languages|syntaxhighlight|source|section|noindex|charinsert|onlyinclude|summary"
+    "|tbody|thead|time|data|a|img|translate|tvar|languages|syntaxhighlight|source|section|noindex|charinsert|summary"
 )
 _TAG = re.compile(rf"<(?:/\s*)?(?:(br)|({_SPACED})|({_ITEM})|{_INLINE})(?![a-z0-9])[^<>]*>", re.IGNORECASE)
 _POWER = re.compile(r"<sup>\s*([-+−–]?\d+)\s*</sup>", re.IGNORECASE)
@@ -521,52 +519,41 @@ _CLOSING = ".,;:!?)]}»”\n"
 
 
 def _close_gap(out: list[str], right: str) -> str:
-    """Join `right` behind `out` (whose end may be cut); returns what is left of `right`."""
-    spaced = right[:1] == " "
-    right = right.lstrip(" ")
-    while True:
-        if right[:1] and right[0] in _CLOSING:
-            spaced = _strip_end(out, " ") or spaced
-        last = _last(out)
-        if right[:1] == ")":
-            _strip_end(out, " ,;:")
-            if _last(out) != "(":
-                return right
-            out[-1] = out[-1][:-1]
-            right = right[1:]
-            spaced = right[:1] == " " or _last(out) not in {"", " ", "\n"}
-            right = right.lstrip(" ")
-            if right[:1] and right[0] not in _CLOSING + " " and _last(out) not in {"", " ", "\n"}:
-                return " " + right
-            continue
-        if last in {"(", "["} and right[:1] and right[0] in ",;: ":
-            right = right.lstrip(",;: ")
-            continue
-        if last and last in ",;:" and right[:1] and right[0] in ",;:.":
-            if last == right[0] or right[0] == "." or last == ",":
-                _strip_end(out, " ,;:")
-            else:
-                right = right[1:].lstrip(" ")
-                spaced = True
-                continue
-        break
+    """Join `right` behind `out`, cutting both where they meet; returns what is left of `right`."""
+    spaced = False
+    for _ in range(8):  # nested brackets that all lost their content; nobody writes more
+        spaced = _strip_end(out, " ") or right[:1] == " " or spaced
+        right = right.lstrip(",;: " if _last(out) in {"(", "["} else " ")
+        if right[:1] != ")":
+            break
+        _strip_end(out, " ,;:")
+        if _last(out) != "(":
+            return right
+        _drop_last(out)
+        right = right[1:]
     if not right:
         # The next gap may follow at once: the space stays with the left.
         if spaced and _last(out) not in _OPENING:
             out.append(" ")
         return ""
-    if right[0] in _CLOSING:
+    if right[0] == "," and _last(out) in {";", ":"}:
+        return " " + right.lstrip(", ")
+    if right[0] in ",;:." and _last(out) in {",", ";", ":"}:
+        _strip_end(out, " ,;:")
+    if right[0] in _CLOSING or _last(out) in _OPENING:
         return right
-    last = _last(out)
-    if spaced and last not in _OPENING:
-        return " " + right
-    if last in {".", ";", ",", "!", "?"} and right[0].isalpha() and right[0].isupper():
-        return " " + right  # a reference stood for the space
-    return right
+    # Where a reference stood between two sentences, it may have stood for the space.
+    return " " + right if spaced or (_last(out) in {".", ",", ";", "!", "?"} and right[0].isupper()) else right
 
 
 def _last(out: list[str]) -> str:
     return out[-1][-1:] if out else ""
+
+
+def _drop_last(out: list[str]) -> None:
+    """Remove the last character, copying little of a long text."""
+    piece = out.pop()
+    out.extend(filter(None, (piece[:-64], piece[-64:-1])))
 
 
 def _strip_end(out: list[str], characters: str) -> bool:
