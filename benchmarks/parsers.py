@@ -133,7 +133,8 @@ class _Stopwatch:
         self.wall, self.cpu = time.perf_counter(), self._cpu_seconds()
 
     def speed(self, tokens: int) -> Result:
-        wall, cpu = time.perf_counter() - self.wall, self._cpu_seconds() - self.cpu
+        wall = time.perf_counter() - self.wall
+        cpu = max(self._cpu_seconds() - self.cpu, 0.01)  # the system's clock tick
         return Result(
             tokens=tokens, tokens_per_second=round(tokens / wall, 1), tokens_per_cpu_second=round(tokens / cpu, 1)
         )

@@ -207,8 +207,9 @@ class _Sentence:
             return
         start, end = self.start[adverb], self.own_end(adverb)
         if end - start == 1 and not others:
-            is_predicate = any(self.deps[token] in SUBJECTS for token in self.before[head])
-            if role == "conj" or (adverb < head and self.kinds[head] in MODIFIED_BY_ADVERB and not is_predicate):
+            is_clause = any(self.deps[token] in SUBJECTS for token in self.before[head])
+            modifies_word = self.kinds[head] in MODIFIED_BY_ADVERB or self.deps[head] in PREMODIFIERS
+            if role == "conj" or (adverb < head and modifies_word and not is_clause):
                 return
         if not others or not all(self.is_bare(other) for other in others):
             self.add("ADVP", start, end)
@@ -274,6 +275,8 @@ class _Sentence:
     def add(self, label: str, start: int, end: int, *, trim: bool = True) -> None:
         """Keep a span, less loose punctuation at its edges and brackets or quotation marks around it."""
         tags, partner = self.tags, self.partner
+        if start >= end:  # where a tree is not projective
+            return
         if trim:
             while end - 1 > start and tags[end - 1] in LOOSE and not start <= partner[end - 1] < end:
                 end -= 1
