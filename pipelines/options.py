@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from schemas.errors import UserError
@@ -23,25 +23,24 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see --help")
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
-    return number
+def _number(of: Callable[[str], float], fits: Callable[[float], bool], wanted: str) -> Callable[[str], float]:
+    """A converter for argparse that says what is wanted."""
+
+    def convert(text: str) -> float:
+        try:
+            number = of(text)
+        except ValueError:
+            number = None
+        if number is None or not fits(number):
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {text}")
+        return number
+
+    return convert
 
 
-def _rate(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
-    return number
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError(f"must be 0 or more and below 1, not {text}")
-    return number
+_positive = _number(int, lambda number: number >= 1, "a whole number of 1 or more")
+_rate = _number(float, lambda number: 0 < number <= 1, "a number above 0 and at most 1")
+_share = _number(float, lambda number: 0 <= number < 1, "a number of 0 or more and below 1")
 
 
 def command(module: str, description: str, *, output: str) -> argparse.ArgumentParser:

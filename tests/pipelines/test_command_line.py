@@ -1,0 +1,158 @@
+"""The command line as a user meets it: whole runs, and what is said about wrong flags and inputs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.__main__ import COMMANDS
+from pipelines.launch import main
+from pipelines.mine_contexts import COMMAND
+from pipelines.options import choice_of_labels
+from schemas.errors import UserError
+
+TEXT = """The old miller lived near the old bridge. He had three sons and a grey cat.
+The eldest son got the old mill, and the youngest son got the grey cat.
+"What shall I do with a grey cat?" said the youngest son.
+
+The grey cat wanted a pair of boots. The youngest son bought a pair of boots at the market.
+The king lived in a castle behind the old mill, and the grey cat often walked there.
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pipelines.mine_contexts", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def tale(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("input") / "tale.txt"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(tale: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    output = tmp_path_factory.mktemp("out") / "tale"
+    return output, run("--runner=DirectRunner", f"--input={tale}", f"--output={output}", "--workers=2")
+
+
+def test_a_run_says_what_it_did_and_nothing_else(finished):
+    output, done = finished
+    assert done.returncode == 0, done.stderr
+    stages = [line.split(":")[0] for line in done.stderr.splitlines()]
+    assert stages == [
+        *("extract", "find_duplicates", "drop", "parse", "count", "add_up", "select"),
+        *("choose", "keep", "cut", "order"),
+    ], done.stderr
+    for word in ("documents ", "sentences ", "phrases ", "contexts ", "filtered: ", "rejected: nothing", "[MASK]"):
+        assert word in done.stdout
+    assert f"next: python -c \"import datasets; print(datasets.load_dataset('{output}'))\"" in done.stdout
+
+
+def test_the_rows_are_the_triplets_of_the_paper(finished):
+    output, _ = finished
+    rows = pq.read_table(output / "data").to_pylist()
+    phrases = {row["phrase"]: row["frequency"] for row in pq.read_table(f"{output}-phrases/data").to_pylist()}
+    assert phrases["grey cat"] == 5
+    assert phrases["old mill"] == 2
+    assert phrases["youngest son"] == 3
+    assert {row["phrase"] for row in rows} == set(phrases)
+    for row in rows:
+        assert (row["anchor"], row["positive"]) == (row["phrase"], row["context"])
+        assert row["context"][row["mask_start"] :].startswith("[MASK]")
+        assert row["negative"] != row["context"]
+        text = pq.read_table(f"{output}-documents/data").column("text")[0].as_py()
+        assert text[row["start_char"] : row["end_char"]] == row["surface"]
+        assert row["surface"].lower() == row["phrase"]
+
+
+def test_what_fits_is_used_again(finished, tale):
+    output, _ = finished
+    done = run(f"--input={tale}", f"--output={output}", "--overwrite", "--window=12")
+    assert done.returncode == 0, done.stderr
+    for name in ("documents", "sentences", "phrases"):
+        assert f"{output}-{name}: is there already and fits" in done.stdout
+    assert "parse:" not in done.stderr
+
+
+def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
+    output, _ = finished
+    assert main(COMMAND, [f"--input={output}-sentences", f"--output={tmp_path}/again", "--workers=1"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "again-phrases"]
+    again, before = (pq.read_table(folder / "data") for folder in (tmp_path / "again", output))
+    assert set(again.column("phrase").to_pylist()) == set(before.column("phrase").to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--contexts-per-phrases=3"], "--contexts-per-phrases: no such flag; did you mean --contexts-per-phrase?"),
+        (["--bogus=3"], "--bogus: no such flag; see --help"),
+        (["stray"], "'stray': is no flag; see --help"),
+        (["--workers=0"], "argument --workers: must be a whole number of 1 or more, not 0; see --help"),
+        (["--window=wide"], "argument --window: must be a whole number of 1 or more, not wide; see --help"),
+        (["--sample-documents=2"], "must be a number above 0 and at most 1, not 2; see --help"),
+        (["--validation-rate=1"], "must be a number of 0 or more and below 1, not 1; see --help"),
+        (["--overwrite", "--resume"], "--overwrite and --resume exclude each other"),
+        (["--labels=NP,SBAR"], "--labels NP,SBAR: choose among NP, VP, PP, ADJP, ADVP"),
+        (["--parser-option=fast"], "--parser-option fast: must be NAME=VALUE"),
+        (["--parser=spacy", "--model=nowhere"], "the parser spacy: "),
+        (["--input={missing}"], "{missing}' does not exist"),
+        (["--input={tale}", "--output={full}"], "{full}: is not empty and holds no phrasemill dataset"),
+        (["--input={tale}", "--input-format=parquet"], "parquet"),
+    ],
+)
+def test_wrong_flags_and_inputs(arguments, message, tale, tmp_path, capsys):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    places = {"tale": tale, "missing": tmp_path / "missing.txt", "full": tmp_path / "full"}
+    output = f"--output={tmp_path}/out"
+    assert main(COMMAND, [output, *(each.format(**places) for each in arguments)]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert message.format(**places) in shown
+    assert len(shown.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_beams_own_flags_pass(tale, tmp_path, capsys):
+    arguments = [f"--input={tale}", f"--output={tmp_path}/out", "--job_name=tale", "--workers=1"]
+    assert main(COMMAND, arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [("NP", ("NP",)), ("advp, np", ("NP", "ADVP")), ("PP,VP,PP", ("VP", "PP"))],
+)
+def test_labels_come_in_their_fixed_order(text, labels):
+    assert choice_of_labels(text) == labels
+
+
+def test_no_labels_are_an_error():
+    with pytest.raises(UserError, match="choose among"):
+        choice_of_labels(",")
+
+
+def test_the_list_of_commands():
+    done = subprocess.run([sys.executable, "-m", "pipelines"], capture_output=True, text=True, timeout=60, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(COMMANDS) == 4
+    assert lines[0].startswith("python -m pipelines.mine_contexts ")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.module)
+def test_help_is_grouped_and_short(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(command, ["--help"])
+    shown = capsys.readouterr().out
+    assert stopped.value.code == 0
+    assert shown.startswith(f"usage: python -m pipelines.{command.module} [--input PATH ...]")
+    assert "output and run:" in shown
+    assert "input:" in shown
+    assert len(shown.splitlines()) < 80

@@ -1,0 +1,168 @@
+"""Raw files -> documents through the stage runner: units, samples, damage, duplicates, the ledger."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import corpus, options
+from pipelines.extract_documents import COMMAND
+from pipelines.stages import close_stage, open_stage, run_unit
+from schemas.errors import UserError
+from schemas.manifest import Manifest
+from schemas.storage import Folder
+
+
+def extract(output: Path, *arguments: str) -> Manifest:
+    """Run the command's stages in this process, without Beam."""
+    parser = options.command(COMMAND.module, COMMAND.description, output=str(output))
+    options.add_input(parser, takes=COMMAND.takes)
+    chosen, _ = options.parse(parser, ["--output", str(output), *arguments])
+    source = corpus.given(chosen.input, input_format=chosen.input_format)
+    build = COMMAND.build(source, chosen, Folder(chosen.output))[-1].build
+    assert build is not None
+    assert build.check(resume=False, overwrite=False, reuse=False)
+    build.begin(resume=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage):
+            run_unit(build.work, stage, unit)
+        close_stage(build.work, stage)
+    return build.finish()
+
+
+def rows(folder: Path, side: str = "data") -> list[dict]:
+    return [row for path in sorted((folder / side).glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+def json_lines(path: Path, *texts: str) -> Path:
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    folder = tmp_path / "books"
+    folder.mkdir()
+    for name in ("emma", "persuasion", "sanditon"):
+        (folder / f"{name}.txt").write_text(f"{name.title()} had lived in the world.\n\nShe was of {name}.\n" * 20)
+    return folder
+
+
+def test_documents_in_the_order_of_names_whatever_the_order_of_inputs(tmp_path, books):
+    names = ["persuasion", "emma", "sanditon"]
+    extract(tmp_path / "a", *(f"--input={books}/{name}.txt" for name in names))
+    extract(tmp_path / "b", *(f"--input={books}/{name}.txt" for name in reversed(names)))
+    assert [row["doc_id"] for row in rows(tmp_path / "a")] == [f"books:{name}.txt" for name in sorted(names)]
+    assert _bytes(tmp_path / "a") == _bytes(tmp_path / "b")
+
+
+def test_shards_hold_the_bytes_asked_for_and_documents_stay_whole(tmp_path, books):
+    manifest = extract(tmp_path / "a", f"--input={books}", "--shard-bytes=100")
+    assert [shard.rows for shard in manifest.shards] == [1, 1, 1]
+    assert manifest.stage("extract").units == 3
+
+
+def test_the_first_documents_only(tmp_path):
+    source = json_lines(tmp_path / "a.jsonl", *(f"Text number {n} stands here." for n in range(50)))
+    manifest = extract(tmp_path / "out", f"--input={source}", "--max-documents=7", "--shard-bytes=64")
+    assert [row["text"] for row in rows(tmp_path / "out")] == [f"Text number {n} stands here." for n in range(7)]
+    assert manifest.stage("extract").ledger.read == 7
+
+
+def test_a_sample_is_by_hash_of_the_id_and_nested_in_a_larger_one(tmp_path):
+    source = json_lines(tmp_path / "a.jsonl", *(f"Text number {n} stands here." for n in range(400)))
+    small = extract(tmp_path / "small", f"--input={source}", "--sample-documents=0.25")
+    extract(tmp_path / "large", f"--input={source}", "--sample-documents=0.5")
+    extract(tmp_path / "other", f"--input={source}", "--sample-documents=0.25", "--sample-seed=1")
+    ids = {name: {row["doc_id"] for row in rows(tmp_path / name)} for name in ("small", "large", "other")}
+    assert 70 < len(ids["small"]) < 130
+    assert ids["small"] < ids["large"]
+    assert ids["small"] != ids["other"]
+    ledger = small.stage("extract").ledger
+    assert (ledger.read, ledger.filtered["not_sampled"]) == (400, 400 - len(ids["small"]))
+
+
+def test_damage_stops_the_run_or_becomes_a_reject(tmp_path):
+    source = tmp_path / "a.jsonl.bz2"
+    lines = json_lines(tmp_path / "a.jsonl", *(f"Text number {n}: {hashlib.md5(b'%d' % n)}" for n in range(5000)))
+    whole = bz2.compress(lines.read_bytes())
+    source.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"a\.jsonl\.bz2.* byte .*--on-corrupt=skip"):
+        extract(tmp_path / "stopped", f"--input={source}")
+    manifest = extract(tmp_path / "skipped", f"--input={source}", "--on-corrupt=skip")
+    ledger = manifest.stage("extract").ledger
+    assert ledger.rejected["truncated"] == 1
+    assert ledger.read == ledger.written + 1
+    [reject] = rows(tmp_path / "skipped", "rejects")
+    assert (reject["stage"], reject["reason"], reject["source"]) == ("extract", "truncated", "a.jsonl.bz2")
+    assert reject["position"].startswith("byte ")
+
+
+LONG = "It is a truth universally acknowledged, that a single man in possession of a fortune wants a wife."
+OTHER = "However little known the feelings of such a man may be, this truth is so well fixed in the minds."
+
+
+@pytest.mark.parametrize(
+    ("dedup", "texts", "expected", "filtered"),
+    [
+        ("off", [LONG, LONG], [LONG, LONG], {}),
+        ("documents", [LONG, OTHER, LONG, LONG], [LONG, OTHER], {"duplicate_document": 2}),
+        ("documents", [LONG, LONG + "!"], [LONG, LONG + "!"], {}),
+        (
+            "paragraphs",
+            [f"{LONG}\n\nYes.", f"Yes.\n\n{LONG}\n\n{OTHER}\n\nNo.", OTHER],
+            [f"{LONG}\n\nYes.", f"Yes.\n\n{OTHER}\n\nNo."],
+            {"duplicate_paragraph": 1},
+        ),
+    ],
+)
+@pytest.mark.parametrize("shard_bytes", [50, 1000])
+def test_exact_duplicates(tmp_path, dedup, texts, expected, filtered, shard_bytes):
+    source = json_lines(tmp_path / "a.jsonl", *texts)
+    manifest = extract(tmp_path / "out", f"--input={source}", f"--dedup={dedup}", f"--shard-bytes={shard_bytes}")
+    assert [row["text"] for row in rows(tmp_path / "out")] == expected
+    ledger = manifest.stage("drop").ledger
+    assert dict(ledger.filtered) == filtered
+    assert manifest.rows == manifest.stage("extract").ledger.written - ledger.filtered.total()
+
+
+def test_two_dumps_of_one_wiki_share_ids(tmp_path):
+    def dump(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(
+            "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
+            "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
+            '<namespace key="0" case="first-letter" /></namespaces></siteinfo><page><title>Emma</title><ns>0</ns>'
+            f"<id>7</id><revision><id>1</id><model>wikitext</model><text>{text}</text></revision></page></mediawiki>"
+        )
+        return path
+
+    old, new = dump("old.xml", "Emma is a novel."), dump("new.xml", "Emma is a great novel.")
+    manifest = extract(tmp_path / "out", f"--input={old}", f"--input={new}")
+    assert [row["text"] for row in rows(tmp_path / "out")] == ["Emma is a great novel."], "new.xml comes before old.xml"
+    assert manifest.stage("drop").ledger.rejected == {"duplicate_id": 1}
+    [reject] = rows(tmp_path / "out", "rejects")
+    assert (reject["reason"], reject["position"]) == ("duplicate_id", "enwiki:7")
+
+
+def test_real_dumps_keep_every_link_in_place(tmp_path, test_data):
+    wikipedia = test_data / "corpora" / "wikipedia"
+    manifest = extract(tmp_path / "out", f"--input={wikipedia}/enwiki-minidump.xml.bz2")
+    documents = rows(tmp_path / "out")
+    assert len(documents) == manifest.rows > 10
+    links = [(row["text"], link) for row in documents for link in row["links"]]
+    assert len(links) > 1000
+    for text, link in links:
+        anchor = text[link["start_char"] : link["end_char"]]
+        assert anchor
+        assert anchor == anchor.strip()
+    assert rows(tmp_path / "out", "redirects") or manifest.stage("extract").ledger.filtered["redirect"] == 0
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "data").iterdir())}
