@@ -11,6 +11,8 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from pipelines.options import choice_of_labels, parser_options
 from pipelines.stages import Build
 from pipelines.steps.contexts import Choose, Cut, Keep, Order
@@ -65,8 +67,8 @@ def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
     return Given(None, Dataset(folder, manifest.fingerprint), manifest)
 
 
-def _is(source: Given, schema: object) -> bool:
-    return source.manifest is not None and source.manifest.record == record_name(schema)  # type: ignore[arg-type]
+def _is(source: Given, schema: pa.Schema) -> bool:
+    return source.manifest is not None and source.manifest.record == record_name(schema)
 
 
 def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dataset:

@@ -69,7 +69,7 @@ def _write_groups(write: UnitWriter, role: str, table: pa.Table, cuts: list[int]
 
 
 def key_columns(table: pa.Table) -> tuple[U64, U64]:
-    return tuple(table.column(name).to_numpy() for name in KEY)  # type: ignore[return-value]
+    return tuple(table.column(name).to_numpy() for name in KEY)
 
 
 def read_range(folder: Folder, files: Sequence[File], index: int, schema: pa.Schema) -> pa.Table:

@@ -67,7 +67,7 @@ class ProcessUnits(beam.DoFn):
     def finish_bundle(self) -> Iterator[Any]:
         if LocalPool.current is not None and self._units:
             LocalPool.current.run_units(self._work, self._stage, self._units)
-            yield WindowedValue(len(self._units), GlobalWindow().max_timestamp(), [GlobalWindow()])
+            yield WindowedValue(len(self._units), GlobalWindow().max_timestamp(), (GlobalWindow(),))
 
 
 def _units(_: Any, work: Work, stage: Stage) -> list[tuple[str, None]]:

@@ -83,7 +83,7 @@ class RowRange(NamedTuple):
     """A range of row keys of a split: a shard of the dataset."""
 
     split: str
-    index: int
+    number: int
     ranges: int
 
 
@@ -342,7 +342,7 @@ class _Circle:
     def __init__(self, work: Work, unit: RowRange) -> None:
         self._work, self._unit = work, unit
         self._files = work.files("cut", split_role("cut", unit.split))
-        self.own = self._range(unit.index, CUT)
+        self.own = self._range(unit.number, CUT)
 
     def fill(self, negative: list[str], seeking: I64, *, any_document: bool) -> I64:
         """Fill in the negatives of the own rows `seeking`; returns the rows that have none."""
@@ -351,13 +351,13 @@ class _Circle:
         for step in range(self._unit.ranges + 1):
             if not len(seeking):
                 break
-            index = (self._unit.index + step) % self._unit.ranges
-            keys = self.own if index == self._unit.index else self._range(index, _CUT_KEYS)
+            index = (self._unit.number + step) % self._unit.ranges
+            keys = self.own if index == self._unit.number else self._range(index, _CUT_KEYS)
             others = (keys.column(name).to_numpy() for name in ("phrase_index", "document"))
             place = Eligible(*others, any_document=any_document).first(phrase[seeking], document[seeking], start)
             found = place < keys.num_rows
             if found.any():
-                table = self.own if index == self._unit.index else self._range(index, _CUT_CONTEXTS)
+                table = self.own if index == self._unit.number else self._range(index, _CUT_CONTEXTS)
                 contexts = table.column("context").take(pa.array(place[found])).to_pylist()
                 for row, context in zip(seeking[found].tolist(), contexts, strict=True):
                     negative[row] = context

@@ -43,7 +43,7 @@ class SentenceShards(NamedTuple):
 class Range(NamedTuple):
     """A range of keys of an exchange."""
 
-    index: int
+    number: int
     ranges: int
 
 
@@ -112,7 +112,7 @@ class AddUp(Stage):
 
     def process(self, unit: Range, write: UnitWriter) -> None:
         files = write.work.files("count", "counts")
-        totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.index, COUNTS)]))
+        totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.number, COUNTS)]))
         write.counters["candidates"] += totals.num_rows
         frequency = totals.column("frequency").to_numpy()
         kept = int((frequency >= self.min_frequency).sum())

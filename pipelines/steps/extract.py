@@ -204,7 +204,7 @@ class FindDuplicates(Stage):
         tables = []
         for each in work.completions("extract"):
             files = [file for file in each.files if file.role == "keys"]
-            keys = read_sorted(work.folder, files, unit.index, KEYS)
+            keys = read_sorted(work.folder, files, unit.number, KEYS)
             shard = pc.add(keys.column("shard"), before[each.unit])
             tables.append(keys.set_column(keys.column_names.index("shard"), "shard", shard))
         keys = pa.concat_tables(tables)

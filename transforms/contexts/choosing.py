@@ -29,7 +29,7 @@ class Vocabulary(NamedTuple):
 
     hash_hi: U64
     hash_lo: U64
-    index: I64
+    number: I64
 
     @classmethod
     def of(cls, phrases: pa.Array, first_index: int = 0) -> Vocabulary:
@@ -39,14 +39,14 @@ class Vocabulary(NamedTuple):
 
     def find(self, hi: U64, lo: U64) -> I64:
         """The index of each phrase, -1 where it is not in the vocabulary."""
-        if not len(self.index):
+        if not len(self.number):
             return np.full(len(hi), -1, dtype=np.int64)
         place = np.searchsorted(self.hash_hi, hi)
-        place[place == len(self.index)] = 0
+        place[place == len(self.number)] = 0
         # Two phrases with one 64-bit hash are side by side; more than two do not happen in our lifetime.
-        second = np.minimum(place + 1, len(self.index) - 1)
+        second = np.minimum(place + 1, len(self.number) - 1)
         place = np.where((self.hash_hi[second] == hi) & (self.hash_lo[second] == lo), second, place)
-        return np.where((self.hash_hi[place] == hi) & (self.hash_lo[place] == lo), self.index[place], -1)
+        return np.where((self.hash_hi[place] == hi) & (self.hash_lo[place] == lo), self.number[place], -1)
 
 
 def occurrences_of(vocabulary: Vocabulary, tokens: Tokens, found: Occurrences, *, shard: int, seed: int) -> pa.Table:
