@@ -25,7 +25,7 @@ from schemas.errors import UserError
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
 from schemas.offsets import check_offsets, find_documents
 from schemas.records import REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
-from schemas.rules import Breach, Broken, rules_of, shown
+from schemas.rules import OPTIONS, Breach, Broken, rules_of, shown
 from schemas.storage import Folder, parquet_file
 
 _SIDES = {"rejects": REJECTS, "redirects": REDIRECTS}
@@ -66,6 +66,10 @@ def check_dataset(path: str, *, documents: str | None = None, quick: bool = Fals
         yield Finding(f"{folder}/{MANIFEST}", problem, remedy)
         return
     dataset = Dataset(folder, manifest)
+    malformed = list(_malformed(manifest))
+    yield from (_manifest_finding(folder, problem) for problem in malformed)
+    if malformed:
+        return
     yield from _check_manifest(dataset)
     yield from _check_ledgers(dataset)
     sound = []
@@ -77,8 +81,8 @@ def check_dataset(path: str, *, documents: str | None = None, quick: bool = Fals
     yield from _check_strangers(dataset)
     if not quick:
         yield from _check_rejects(dataset, sound)
+        yield from _check_rows(dataset, sound)
         if all(shard.path in sound for shard in manifest.shards):
-            yield from _check_rows(dataset)
             yield from _check_offsets(dataset, documents)
 
 
@@ -89,6 +93,37 @@ def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
     for side, shards in manifest.sides.items():
         for shard in shards:
             yield shard, _SIDES.get(side, manifest.schema)
+
+
+def _malformed(manifest: Manifest) -> Iterator[str]:
+    """Entries of a manifest that are not of their type, or name files that phrasemill would not write."""
+    groups = [(split, shards, True) for split, shards in manifest.splits.items()]
+    groups += [(side, shards, False) for side, shards in manifest.sides.items()]
+    for name, shards, is_split in groups:
+        for index, shard in enumerate(shards):
+            path = f"data/{name}-{index:05d}-of-{len(shards):05d}" if is_split else f"{name}/part-{index:05d}"
+            if shard.path != f"{path}.parquet":
+                yield f"file {index:,} of {shown(name)} is {shown(shard.path)} instead of {shown(path + '.parquet')}"
+            if not (_is_count(shard.rows) and _is_count(shard.bytes) and isinstance(shard.sha256, str)):
+                yield f"{shown(shard.path)} has rows {shard.rows!r}, bytes {shard.bytes!r}, sha256 {shard.sha256!r}"
+    counts = {f"licences, {name}": n for name, n in manifest.licences.items()}
+    for stage in manifest.stages:
+        counts |= {f"stage {stage.name}, counter {name}": n for name, n in stage.counters.items()}
+        if stage.ledger:
+            ledger = {"read": stage.ledger.read, "written": stage.ledger.written}
+            counts |= {f"stage {stage.name}, {name}": n for name, n in ledger.items()}
+            reasons = [*stage.ledger.filtered.items(), *stage.ledger.rejected.items()]
+            counts |= {f"stage {stage.name}, {name}": n for name, n in reasons}
+    for name in OPTIONS.get(manifest.record, ()):
+        if name not in manifest.options:
+            yield f"options lack {name!r}"
+    for name, n in counts.items():
+        if not _is_count(n):
+            yield f"{name}: {n!r} is no number of things"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
@@ -122,8 +157,7 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
         ledger = stage.ledger
         if ledger is None:
             continue
-        numbers = [ledger.read, ledger.written, *ledger.filtered.values(), *ledger.rejected.values()]
-        if ledger.lost or min(numbers) < 0:
+        if ledger.lost:
             yield _manifest_finding(
                 dataset.folder,
                 f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
@@ -135,9 +169,9 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
                 dataset.folder, f"stage {stage.name}: no reason for a reject is called {shown(reason)}"
             )
     names = [stage.name for stage in manifest.stages]
-    for rows, said, what in _equalities(manifest, {*names}):
-        if rows != said:
-            yield _manifest_finding(dataset.folder, f"{what}: {rows:,} is not {said:,}")
+    for one, other, what in _equalities(manifest, {*names}):
+        if one != other:
+            yield _manifest_finding(dataset.folder, f"{what}: {one:,} is not {other:,}")
 
 
 def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int, str]]:
@@ -146,33 +180,22 @@ def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int
     def ledger(name: str) -> Ledger:
         return (manifest.stage(name).ledger if name in stages else None) or Ledger("")
 
-    def rows(split: str) -> int:
-        return sum(shard.rows for shard in manifest.splits.get(split, []))
-
+    ledgers = [stage.ledger for stage in manifest.stages if stage.ledger]
+    last = ledgers[-1].written if ledgers else manifest.rows
     match manifest.record:
-        case "Document":
+        case "Document" if "extract" in stages:
             # `drop` reads and writes again only the shards that lose a document.
             dropped = ledger("drop").read - ledger("drop").written
             yield manifest.rows, ledger("extract").written - dropped, "rows, and documents extracted less those dropped"
-        case "Sentence":
-            yield manifest.rows, ledger("parse").written, "rows, and sentences that parse wrote"
-        case "Phrase":
-            yield manifest.rows, ledger("select").written, "rows, and phrases that select wrote"
-            yield (
-                ledger("select").read,
-                manifest.counter("candidates"),
-                "phrases that select read, and that add_up counted",
-            )
-        case "Context":
-            yield manifest.rows, ledger("pair").written, "rows, and contexts that pair wrote"
-            yield ledger("pair").read, ledger("cut").written, "contexts that pair read, and occurrences that cut wrote"
-            yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and that keep selected"
-            for split in SPLITS:
-                yield rows(split), manifest.counter(f"rows-{split}"), f"rows of {split}, and rows that order counted"
+        case "Phrase" if "select" in stages:
+            yield manifest.rows, last, "rows, and phrases that the last stage wrote"
+            yield ledger("select").read, manifest.counter("candidates"), "phrases that select read, and those counted"
+        case "Context" if "cut" in stages:
+            yield manifest.rows, last, "rows, and contexts that the last stage wrote"
+            yield ledger("cut").written, last, "contexts that were cut, and those that the last stage wrote"
+            yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and those selected"
         case _:
-            ledgers = [stage.ledger for stage in manifest.stages if stage.ledger]
-            if ledgers:
-                yield manifest.rows, ledgers[-1].written, "rows, and what the last stage wrote"
+            yield manifest.rows, last, "rows, and what the last stage wrote"
 
 
 def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool) -> Iterator[Finding]:
@@ -253,16 +276,14 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             yield Finding(place, problem, _ROWS)
 
 
-def _check_rows(dataset: Dataset) -> Iterator[Finding]:
-    """What must hold for each row (schemas/rules.py)."""
+def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """What must hold for each row (schemas/rules.py), in the shards that can be read."""
     manifest = dataset.manifest
-    try:
-        rules = rules_of(manifest)
-    except (KeyError, StopIteration) as error:
-        yield _manifest_finding(dataset.folder, f"lacks {error or 'a stage'}, which the rows are checked by")
-        return
+    rules = rules_of(manifest)
     for split, shards in manifest.splits.items():
         for shard in shards:
+            if shard.path not in sound:
+                continue
             broken = _Gathered(dataset.folder, shard)
             for group in _groups(dataset, shard):
                 try:
@@ -273,6 +294,8 @@ def _check_rows(dataset: Dataset) -> Iterator[Finding]:
                 for each in rules.rows(group, split):
                     broken.add(each, group.first_row)
             yield from broken.findings()
+    if not all(shard.path in sound for shard in manifest.shards):
+        return
     for breach in rules.end(dataset):
         yield _breach_finding(dataset.folder, breach)
     for problem in rules.totals():

@@ -29,6 +29,10 @@ _EXACT_SHARES = 1 << 24
 """Below this frequency two different counts give two different shares in single precision."""
 
 
+OPTIONS = {"Phrase": ("min_frequency",), "Context": ("mask_token", "validation_rate")}
+"""What the checks of a record read of the manifest's options."""
+
+
 class Broken(NamedTuple):
     """Rows of a row group, numbered in it, that break a rule; `show` gives what a row has and what it should."""
 
@@ -63,7 +67,7 @@ class Rules(Protocol):
 
 
 def rules_of(manifest: Manifest) -> Rules:
-    """The checks for the records of a dataset. KeyError if the manifest's options lack what they need."""
+    """The checks for the records of a dataset, whose manifest has the OPTIONS of its record."""
     match manifest.record:
         case "Document":
             return DocumentRules(manifest)
@@ -362,7 +366,8 @@ class PhraseRules:
         self._phrases = Apart("phrase", by="row")
         self._last: tuple[int, bytes] | None = None
         self._total = 0
-        self._select, self._count = (manifest.stage(name).ledger for name in ("select", "count"))
+        ledgers = {stage.name: stage.ledger for stage in manifest.stages}
+        self._select, self._count = ledgers.get("select"), ledgers.get("count")
         self._least = int(manifest.options["min_frequency"])
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
