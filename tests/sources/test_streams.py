@@ -135,7 +135,7 @@ def test_trailing_bytes(tmp_path: Path, codec: str) -> None:
     stored = COMPRESS[codec](TEXT)
     got, faults = read_on(write(tmp_path, "a", stored + b"<html>not found</html>"))
     assert got == TEXT
-    assert [(fault.reason, fault.byte) for fault in faults] == [("trailing_bytes", len(stored))]
+    assert [(fault.reason, fault.byte) for fault in faults] == [("corrupt", len(stored))]
 
 
 def test_name_promises_what_the_bytes_do_not_keep() -> None:

@@ -254,12 +254,12 @@ def kinds(items: list[Item]) -> list[str]:
 @pytest.mark.parametrize(
     ("damaged", "reason", "message"),
     [
-        ("<page><title>B</title><ns>0</ns><id>2</id><revision><text>cut", "cut_page", "has no </page>"),
-        (page(2, "B", "a & b"), "invalid_xml", "invalid XML"),
-        (page(2, "B", "&unknown; <b>"), "invalid_xml", "invalid XML"),
-        (page(2, "B", "\x02"), "invalid_xml", "invalid XML"),
-        ("<page><!DOCTYPE a [<!ENTITY b 'c'>]><title>&b;</title></page>", "invalid_xml", "invalid XML"),
-        (page(2, "B", "caf\udce9"), "invalid_utf8", "invalid UTF-8"),
+        ("<page><title>B</title><ns>0</ns><id>2</id><revision><text>cut", "truncated", "has no </page>"),
+        (page(2, "B", "a & b"), "bad_xml", "invalid XML"),
+        (page(2, "B", "&unknown; <b>"), "bad_xml", "invalid XML"),
+        (page(2, "B", "\x02"), "bad_xml", "invalid XML"),
+        ("<page><!DOCTYPE a [<!ENTITY b 'c'>]><title>&b;</title></page>", "bad_xml", "invalid XML"),
+        (page(2, "B", "caf\udce9"), "bad_utf8", "invalid UTF-8"),
     ],
 )
 def test_damaged_page_damages_no_other(tmp_path: Path, damaged: str, reason: str, message: str) -> None:
@@ -282,7 +282,7 @@ def test_damaged_page_damages_no_other(tmp_path: Path, damaged: str, reason: str
 @pytest.mark.parametrize(
     ("stored", "reasons"),
     [
-        (DUMP[:-200], [*ALL_KINDS[:-1], "cut_page", "truncated"]),
+        (DUMP[:-200], [*ALL_KINDS[:-1], "truncated", "truncated"]),
         (DUMP[: DUMP.index(b"</mediawiki>")], [*ALL_KINDS, "truncated"]),
         (DUMP[:300], ["truncated"]),
     ],

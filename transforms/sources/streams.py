@@ -41,8 +41,8 @@ REMEDY = "fetch it again or pass --on-corrupt=skip"
 class Damaged(Exception):
     """An input file is not what it should be.
 
-    `reason` is "truncated" (it ends inside a stream), "corrupt" (a stream does not decompress) or "trailing_bytes"
-    (bytes after a stream that begin no other). `byte` is the offset in the file as stored. `resume` is where `chunks`
+    `reason` is "truncated" (it ends inside a stream) or "corrupt" (a stream does not decompress, or bytes follow that
+    begin no other). `byte` is the offset in the file as stored. `resume` is where `chunks`
     can look for more, None where nothing behind the damage can be read.
     """
 
@@ -164,7 +164,7 @@ def _bz2_streams(path: str, source: _Input, start: int, limit: int) -> Iterator[
         stream_start = source.position
         if not re.match(rb"BZh[1-9]", begin):
             # After a whole stream: the next one must follow at once.
-            reason = "truncated" if b"BZh9".startswith(begin) else "trailing_bytes"
+            reason = "truncated" if b"BZh9".startswith(begin) else "corrupt"
             raise Damaged(
                 path, reason, stream_start, "goes on after a bz2 stream with other bytes", resume=stream_start
             )
@@ -238,7 +238,7 @@ def _gzip_member(path: str, source: _Input) -> Generator[tuple[int, bytes], None
         while piece := source.take(PIECE):
             if piece.strip(b"\0"):  # zeros may fill the last block of a tape or a disk
                 offset = source.position - len(piece.lstrip(b"\0"))
-                raise Damaged(path, "trailing_bytes", offset, "goes on after a gzip member with other bytes")
+                raise Damaged(path, "corrupt", offset, "goes on after a gzip member with other bytes")
         return False
     decompressor = zlib.decompressobj(wbits=31)
     pending = b""
@@ -263,7 +263,7 @@ def _gzip_member(path: str, source: _Input) -> Generator[tuple[int, bytes], None
 def _zstd_frame(path: str, source: _Input) -> Generator[tuple[int, bytes], None, bool]:
     """One frame; returns whether another follows."""
     if not MAGIC["zstd"].match(source.peek(4)):
-        reason = "truncated" if len(source.peek(4)) < 4 else "trailing_bytes"
+        reason = "truncated" if len(source.peek(4)) < 4 else "corrupt"
         raise Damaged(path, reason, source.position, "goes on after a zstd frame with other bytes")
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
     offset = source.position

@@ -90,12 +90,12 @@ class WikipediaXml:
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
     ) -> Iterator[Item]:
         """Reasons: Filtered "not an article", "not wikitext", "no text"; Rejected "page_too_large", "too_many_nodes",
-        "too_deep"; Corrupt "truncated", "corrupt", "trailing_bytes" (see streams), "cut_page", "invalid_utf8",
-        "invalid_xml"."""
+        "too_deep"; Corrupt "truncated" (a page, a stream, the dump), "corrupt", "bad_utf8", "bad_xml".
+        """
         try:
             info = read_siteinfo(read_head(filesystem, file.path))
         except etree.XMLSyntaxError as error:
-            yield Corrupt("invalid_xml", 0, f"{file.path!r} has a damaged <siteinfo> ({error}) at byte 0; {REMEDY}")
+            yield Corrupt("bad_xml", 0, f"{file.path!r} has a damaged <siteinfo> ({error}) at byte 0; {REMEDY}")
             return
         except Damaged as damaged:
             if segment.start == 0:
@@ -170,9 +170,9 @@ def _unparsable(path: str, page: _Page, error: etree.XMLSyntaxError) -> Corrupt:
         page.xml.decode("utf-8")
     except UnicodeDecodeError as bad:
         what = f"invalid UTF-8, {bad.start:,} bytes into the page that begins"
-        return Corrupt("invalid_utf8", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
+        return Corrupt("bad_utf8", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
     what = f"invalid XML ({error.msg}) in the page that begins"
-    return Corrupt("invalid_xml", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
+    return Corrupt("bad_xml", page.byte, f"{path!r} has {what} at byte {page.byte:,}; {REMEDY}", excerpt)
 
 
 _BEGIN = b"<page>"
@@ -289,7 +289,7 @@ class _Cutter:
         if self._page is not None:
             what = f"has no {_END.decode()} for the page that begins"
             excerpt = (self._head or (self._bytes if page is None else page))[:_EXCERPT].decode("utf-8", "replace")
-            yield Corrupt("cut_page", self._page, f"{self._path!r} {what} at byte {self._page:,}; {REMEDY}", excerpt)
+            yield Corrupt("truncated", self._page, f"{self._path!r} {what} at byte {self._page:,}; {REMEDY}", excerpt)
         self._page, self._skipped, self._head = None, 0, b""
 
     def _finished(self, xml: bytes) -> _Page | Rejected:
