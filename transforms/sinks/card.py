@@ -8,16 +8,14 @@ import jinja2
 
 from schemas.manifest import Manifest
 
-_SIZES = [(10**n, f"{low}<n<{high}") for n, low, high in (
-    (3, "n", "1K"), (4, "1K", "10K"), (5, "10K", "100K"), (6, "100K", "1M"), (7, "1M", "10M"), (8, "10M", "100M"),
-    (9, "100M", "1B"), (12, "1B", "1T"),
-)]
+_STEPS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
+"""Bounds of the hubs' size categories, from a thousand rows on."""
 
 _LICENCES = {"CC BY-SA 4.0": "cc-by-sa-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC0 1.0": "cc0-1.0"}
 
 _CARD = jinja2.Template(
     """---
-pretty_name: {{ name }}
+pretty_name: {{ name | tojson }}
 {% if licences -%}
 license:
 {% for each in licences %}- {{ each }}
@@ -84,12 +82,19 @@ Each record keeps the licence of the document that it comes from.
 
 def dataset_card(manifest: Manifest, *, name: str) -> str:
     """The card's text, Markdown below a YAML header."""
-    size = next(label for most, label in _SIZES if manifest.rows < most)
     licences = sorted({_LICENCES.get(each, "other") for each in manifest.licences})
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     return _CARD.render(
-        manifest=manifest, name=name, size=size, licences=licences, columns=columns, reasons=_reasons
+        manifest=manifest, name=name, size=_size(manifest.rows), licences=licences, columns=columns, reasons=_reasons
     )
+
+
+def _size(rows: int) -> str:
+    """The size category of so many rows: "n<1K", "1K<n<10K" ... "n>1T"."""
+    place = max(len(str(rows)) - 3, 0)
+    if place == 0:
+        return f"n<{_STEPS[0]}"
+    return f"{_STEPS[place - 1]}<n<{_STEPS[place]}" if place < len(_STEPS) else f"n>{_STEPS[-1]}"
 
 
 def _reasons(counts: Counter[str]) -> str:

@@ -1,0 +1,95 @@
+"""Others' readers see the same rows: datasets.load_dataset, DuckDB, pandas, and our own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.dataset import Dataset
+from schemas.errors import UserError
+
+Row = dict[str, Any]
+
+NAMES = ("contexts", "contexts-documents", "contexts-sentences", "contexts-phrases")
+
+
+@pytest.fixture(scope="module")
+def load_dataset(tmp_path_factory):
+    """`datasets.load_dataset`, with an empty cache and no network."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hf")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_DATASETS_OFFLINE", "1")
+        import datasets
+
+        cache = os.environ["HF_HOME"]
+        datasets.disable_progress_bars()
+        yield lambda path, **options: datasets.load_dataset(str(path), cache_dir=cache, **options)
+
+
+def rows(folder: Path, split: str) -> list[Row]:
+    return [row for table in Dataset.open(str(folder)).tables(split) for row in table.to_pylist()]
+
+
+@pytest.fixture(params=[(name, "train") for name in NAMES] + [("contexts", "validation")], ids="-".join)
+def part(request, mined: Path) -> tuple[Path, str, list[Row]]:
+    """A dataset, one of its splits, and the rows of that."""
+    name, split = request.param
+    expected = rows(mined / name, split)
+    assert expected
+    return mined / name, split, expected
+
+
+def test_datasets(part, load_dataset):
+    folder, split, expected = part
+    found = load_dataset(folder)
+    assert list(found) == list(Dataset.open(str(folder)).manifest.splits)
+    assert found[split].to_list() == expected
+
+
+def test_datasets_streaming(part, load_dataset):
+    folder, split, expected = part
+    assert list(load_dataset(folder, split=split, streaming=True)) == expected
+
+
+def test_duckdb(part):
+    import duckdb
+
+    folder, split, expected = part
+    files = f"read_parquet('{folder}/data/{split}-*.parquet', filename=true, file_row_number=true)"
+    columns = "* EXCLUDE (filename, file_row_number)"
+    found = duckdb.sql(f"SELECT {columns} FROM {files} ORDER BY filename, file_row_number").to_arrow_table()
+    assert found.to_pylist() == expected
+    count = f"SELECT count(*) FROM '{folder}/data/{split}-*.parquet'"
+    assert duckdb.sql(count).fetchall() == [(len(expected),)]
+
+
+def test_pandas(part):
+    import pandas
+
+    folder, split, expected = part
+    shards = sorted((folder / "data").glob(f"{split}-*.parquet"))
+    found = pandas.concat([pandas.read_parquet(shard, dtype_backend="pyarrow") for shard in shards])
+    assert found.to_dict("records") == expected
+
+
+def test_own_reader(mined):
+    contexts = Dataset.open(str(mined / "contexts"))
+    train, validation = (sum(table.num_rows for table in contexts.tables(split)) for split in ("train", "validation"))
+    assert train + validation == len(contexts) == contexts.manifest.rows
+    tables = list(contexts.tables(columns=["anchor", "positive", "negative"]))
+    assert {tuple(table.column_names) for table in tables} == {("anchor", "positive", "negative")}
+    assert sum(table.num_rows for table in tables) == len(contexts)
+    assert contexts.table(contexts.shards("train")[1]).num_rows == contexts.shards("train")[1].rows
+    with pytest.raises(UserError, match="has no split 'test', only train, validation"):
+        contexts.shards("test")
+
+
+def test_own_reader_on_damage(copied):
+    folder = copied("contexts")
+    (folder / "data/train-00001-of-00003.parquet").write_bytes(b"")
+    with pytest.raises(UserError, match=r"00001-of-00003\.parquet: cannot be read .*schemas\.check"):
+        list(Dataset.open(str(folder)).tables())
