@@ -93,7 +93,7 @@ class BeneparParser:
         examples = []
         for words in sentences:
             escaped = [_BRACKETS.get(word, word) for word in words]
-            examples.append(InputSentence(list(words), guess_space_after(escaped)))
+            examples.append(InputSentence(list(words), [*guess_space_after(escaped)[:-1], False]))
         return [unplaced(parse) for parse in self._parse(examples)]
 
     def _parse(self, examples: list[InputSentence]) -> list[Parse]:
