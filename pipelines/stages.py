@@ -40,7 +40,7 @@ from schemas.manifest import (
     is_dataset,
     read_manifest,
 )
-from schemas.records import REDIRECTS, REJECTS, record_name
+from schemas.records import FILTER_REASONS, REDIRECTS, REJECT_REASONS, REJECTS, record_name
 from schemas.storage import AtomicFile, Folder, parquet_writer
 from transforms.sinks.card import dataset_card
 from transforms.sinks.versions import cpu_model, library_versions
@@ -201,6 +201,8 @@ class UnitWriter:
 
     def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
         """Record something refused for a fault, and count it in the ledger."""
+        if reason not in REJECT_REASONS:
+            raise ValueError(f"{reason!r} is none of schemas.records.REJECT_REASONS")
         row = {
             "stage": self._stage.name,
             "reason": reason,
@@ -220,6 +222,8 @@ class UnitWriter:
     def completion(self, seconds: float) -> Completion:
         for role in sorted(self._side_rows):
             self._flush_side(role)
+        if unknown := self.ledger.filtered.keys() - FILTER_REASONS.keys():
+            raise ValueError(f"{sorted(unknown)} are none of schemas.records.FILTER_REASONS")
         if self._stage.counts and self.ledger.lost:
             raise StageError(
                 f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "

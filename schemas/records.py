@@ -178,3 +178,23 @@ REJECT_REASONS = {
     "parser_error": "a sentence on which the parser failed",
 }
 """The closed list of reasons for which a record is rejected (a fault), as opposed to filtered (by a rule)."""
+
+FILTER_REASONS = {
+    "redirect": "a page that only points to another; kept in redirects/",
+    "not_an_article": "a page outside the article namespace",
+    "not_wikitext": "a page of another content model",
+    "not_a_text_file": "a member of an archive that is not text",
+    "no_text": "a record without text once its markup is gone",
+    "not_sampled": "a document outside --sample-documents",
+    "duplicate_document": "a document whose text another has (--dedup=documents), or the same document again",
+    "duplicate_paragraph": "a document of which no paragraph was left (--dedup=paragraphs)",
+    "unknown_token": "a constituent with a word that the source does not tell",
+    "punctuation": "a constituent of punctuation only",
+    "pronoun": "a lone pronoun or determiner",
+    "number": "a constituent of numbers only",
+    "too_long": "a constituent longer than --max-phrase-tokens",
+    "same_words": "a constituent over the same words as another, which counts",
+    "too_rare": "a phrase that is not among the most frequent",
+    "not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent",
+}
+"""The closed list of reasons for which a stage leaves something out by a rule."""

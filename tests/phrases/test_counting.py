@@ -115,7 +115,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), max_size=4).map(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(SHARDS)
 def test_any_shards(shards: list[Shard]):
     tables = [each.sentences for each in shards]

@@ -8,14 +8,13 @@ import brute_force
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import Shard, sentences, shard
 
-from schemas.records import PHRASE_LABELS, SENTENCES
+from schemas.records import FILTER_REASONS, PHRASE_LABELS, SENTENCES
 from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import (
-    FILTERED,
     SENTENCE_COLUMNS,
     find_occurrences,
     read_tokens,
@@ -33,7 +32,7 @@ def find(table: pa.Table, rules: PhraseRules) -> tuple[Phrases, dict[str, int]]:
     found = find_occurrences(table, tokens, rules)
     words = slice_strings(tokens.buffer, tokens.byte_start[found.start], tokens.byte_end[found.end - 1])
     assert found.read == len(found.start) + sum(found.filtered.values())
-    assert set(found.filtered) <= set(FILTERED)
+    assert set(found.filtered) <= set(FILTER_REASONS)
     return [(PHRASE_LABELS[label], word) for label, word in zip(found.label, words.to_pylist(), strict=True)], dict(
         found.filtered
     )
@@ -219,6 +218,7 @@ RULES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(SHARDS, RULES)
 def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
     table = given_shard.sentences
@@ -228,6 +228,7 @@ def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
     assert Counter(filtered) == expected.filtered
 
 
+@settings(deadline=None)
 @given(SHARDS)
 def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
     """Also of a phrase itself: "the old man" in, "old man" out, "old man" in, "old man" out."""
@@ -239,6 +240,7 @@ def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
         assert brute_force.phrase_span(tokens, 0, len(tokens), PhraseRules()) == (0, len(tokens))
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=20))
 def test_the_hash_of_a_slice_is_that_of_its_bytes(texts):
     data = [text.encode() for text in texts]

@@ -108,7 +108,7 @@ def test_a_bad_member_costs_only_itself(tmp_path: Path) -> None:
         one, bad, empty, two = read(tmp_path, name, data)
         assert isinstance(one, Document)
         assert isinstance(two, Document)
-        assert empty == Filtered("no text")
+        assert empty == Filtered("no_text")
         assert isinstance(bad, Corrupt)
         assert bad.reason == "bad_utf8"
         assert "member 'bad.txt'" in bad.message

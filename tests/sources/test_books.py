@@ -157,7 +157,7 @@ def test_limits_and_nothing(tmp_path: Path) -> None:
     (item,) = read(written(tmp_path, b"x" * 101), options=ReadOptions(max_document_bytes=100))
     assert isinstance(item, Rejected)
     assert item.reason == "document_too_large"
-    assert read(written(tmp_path, b" \n\n")) == [Filtered("no text")]
+    assert read(written(tmp_path, b" \n\n")) == [Filtered("no_text")]
 
 
 def test_recognises() -> None:

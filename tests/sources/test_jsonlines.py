@@ -135,7 +135,7 @@ def test_bad_lines_are_reported_and_passed(tmp_path: Path, line: bytes, reason: 
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    assert read(written(tmp_path, b'{"text": null}\n{"text": " \\n "}\n\n')) == [Filtered("no text")] * 2
+    assert read(written(tmp_path, b'{"text": null}\n{"text": " \\n "}\n\n')) == [Filtered("no_text")] * 2
     (item,) = read(written(tmp_path, b""))
     assert isinstance(item, Corrupt)
     assert item.reason == "empty_file"

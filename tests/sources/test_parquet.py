@@ -73,7 +73,7 @@ def test_kinds_of_text(tmp_path: Path, column: pa.Array) -> None:
     except pa.ArrowNotImplementedError as error:
         pytest.skip(str(error))
     items = read(path, options=ReadOptions(text_column="body"))
-    assert items == [Document("a.parquet:0", "a.parquet", "", "", "unknown", "a")] + [Filtered("no text")] * 2
+    assert items == [Document("a.parquet:0", "a.parquet", "", "", "unknown", "a")] + [Filtered("no_text")] * 2
 
 
 @pytest.mark.parametrize(

@@ -100,10 +100,10 @@ def test_every_page_becomes_its_item(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.xml", DUMP)) == [
         Document("enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),)),
         Redirect("enwiki", "Old", "A"),
-        Filtered("not an article"),
+        Filtered("not_an_article"),
         Document("enwiki:4", "enwiki", "B & C?", f"{ENWIKI}/B_%26_C%3F", "CC BY-SA 4.0", "& é", (Link(2, 3, "A"),)),
-        Filtered("not wikitext"),
-        Filtered("no text"),
+        Filtered("not_wikitext"),
+        Filtered("no_text"),
     ]  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def test_german_dump(tmp_path: Path) -> None:
             "dewiki:7", "dewiki", "Köln", "https://de.wikipedia.org/wiki/K%C3%B6ln", "CC BY-SA 4.0",
             "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),),
         ),
-        Filtered("not an article"),
+        Filtered("not_an_article"),
     ]  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_old_dump_says_less(tmp_path: Path) -> None:
     items = read(write(tmp_path, "a.xml", (head + "\n".join(pages) + FOOT).encode()))
     assert items == [
         Document("enwiki:1", "enwiki", "A", "https://en.wikipedia.org/wiki/A", "CC BY-SA 4.0", "a"),
-        Filtered("not an article"),
+        Filtered("not_an_article"),
         Redirect("enwiki", "C", "A"),
     ]
 

@@ -68,7 +68,7 @@ def written(folder: Path, data: bytes) -> Path:
 def test_articles_however_split(tmp_path: Path, target_bytes: int, newline: bytes) -> None:
     items = read(written(tmp_path, CORPUS.replace(b"\n", newline)), target_bytes=target_bytes)
     assert [(item.title, item.text) for item in items if isinstance(item, Document)] == EXPECTED
-    assert items[-1] == Filtered("no text")
+    assert items[-1] == Filtered("no_text")
     assert isinstance(items[0], Document)
     assert items[0][:5] == (f"wiki.test.tokens:{1 + len(newline)}", "wiki.test.tokens", "First", "", "CC BY-SA 3.0")
 

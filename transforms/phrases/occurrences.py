@@ -40,9 +40,6 @@ SENTENCE_COLUMNS = (
 )
 """The columns of a sentences shard that are needed here."""
 
-FILTERED = ("unknown_token", "punctuation", "pronoun", "number", "too_long", "same_words")
-"""Reasons for which a constituent is no occurrence of a phrase."""
-
 
 class Tokens(NamedTuple):
     """The tokens of a shard of sentences as flat arrays, n tokens in s sentences.

@@ -23,7 +23,7 @@ from transforms.sources.items import Corrupt, Filtered, Item
 from transforms.sources.lines import is_plain
 from transforms.sources.streams import BLOCK, REMEDY, Damaged, chunks
 
-NOT_TEXT = "not a text file"
+NOT_TEXT = "not_a_text_file"
 
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # a first member, or the end of an archive without members
 _TAR_MAGIC = slice(257, 262)
@@ -90,7 +90,7 @@ def _item(data: bytes, member: str, byte: int, file: InputFile, options: ReadOpt
     if len(data) > options.max_document_bytes:
         return too_large(f"member {member!r} at byte {byte}", data, options)
     if not data:
-        return Filtered("no text")
+        return Filtered("no_text")
     try:
         return document_of(data, doc_id=f"{file.name}:{member}", source=file.name, name=member)
     except UnicodeDecodeError as error:

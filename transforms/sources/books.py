@@ -188,7 +188,7 @@ def document_of(data: bytes, *, doc_id: str, source: str, name: str) -> Document
     """The document of one text file; raises UnicodeDecodeError."""
     book = book_of(text_of(data), name=name.rsplit("/", 1)[-1])
     if not book.text:
-        return Filtered("no text")
+        return Filtered("no_text")
     return Document(doc_id, source, book.title, book.url, book.licence, book.text)
 
 

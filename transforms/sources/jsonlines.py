@@ -50,7 +50,7 @@ def document_of(text: str, provenance: Provenance, *, file: InputFile, position:
     """The document of one record; `position` tells it from the others of its file."""
     book = book_of(text, name="")
     if not book.text:
-        return Filtered("no text")
+        return Filtered("no_text")
     return Document(
         doc_id=f"{provenance.collection}:{file.name}:{position}"
         if provenance.collection
@@ -129,7 +129,7 @@ def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, opt
         return Corrupt("bad_record", stored, f"{where} has no {column!r}; {columns_remedy(record)}", text[:200])
     value = record[column]
     if value is None:
-        return Filtered("no text")
+        return Filtered("no_text")
     if not isinstance(value, str):
         message = f"{where} holds no text in {column!r} but {type(value).__name__}; {columns_remedy(record)}"
         return Corrupt("bad_record", stored, message, text[:200])

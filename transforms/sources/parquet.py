@@ -138,7 +138,7 @@ def _item(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFi
         return Corrupt("bad_utf8", start, message)
     text = record[options.text_column]
     if text is None:
-        return Filtered("no text")
+        return Filtered("no_text")
     if len(text) > options.max_document_bytes or len(text.encode()) > options.max_document_bytes:
         return too_large(f"row {row}", text[:200].encode(), options)
     return document_of(text, provenance_of(record), file=file, position=row)

@@ -23,9 +23,9 @@ from transforms.sources.items import Corrupt, Document, Filtered, Item, Redirect
 from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, is_multistream_bz2, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
-NOT_AN_ARTICLE = "not an article"
-NOT_WIKITEXT = "not wikitext"
-NO_TEXT = "no text"
+NOT_AN_ARTICLE = "not_an_article"
+NOT_WIKITEXT = "not_wikitext"
+NO_TEXT = "no_text"
 
 _WIKIMEDIA = re.compile(r"\.(?:wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikiversity|wikivoyage)\.org$")
 _EXCERPT = 200
@@ -89,7 +89,7 @@ class WikipediaXml:
     def read(
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
     ) -> Iterator[Item]:
-        """Reasons: Filtered "not an article", "not wikitext", "no text"; Rejected "page_too_large", "too_many_nodes",
+        """Reasons: Filtered "not_an_article", "not_wikitext", "no_text"; Rejected "page_too_large", "too_many_nodes",
         "too_deep"; Corrupt "truncated" (a page, a stream, the dump), "corrupt", "bad_utf8", "bad_xml".
         """
         try:

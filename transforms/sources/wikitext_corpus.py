@@ -139,5 +139,5 @@ def _item(article: list[Line], size: int, file: InputFile, options: ReadOptions)
         paragraphs.append(f"\n{natural(heading[2])}\n" if heading else natural(text))
     text = tidy("\n".join(paragraphs))
     if not text:
-        return Filtered("no text")
+        return Filtered("no_text")
     return Document(f"{file.name}:{first.start}", file.name, title, "", LICENCE, text)
