@@ -210,14 +210,20 @@ class Window(NamedTuple):
 
 
 def windows(
-    documents: Sequence[Row], sentences: Sequence[Row], chosen: Iterable[Occurrence], *, rules: WindowRules, seed: int
+    documents: Sequence[Row],
+    sentences: Sequence[Row],
+    chosen: Iterable[Occurrence],
+    *,
+    rules: WindowRules,
+    seed: int,
+    lowercase: bool = True,
 ) -> dict[Occurrence, Window]:
     """The windows around occurrences."""
     texts = {row["doc_id"]: row["text"] for row in documents}
     runs: list[list[Token]] = []
     place: list[tuple[int, int]] = []  # of each sentence: its run, and its first token in it
     for number, sentence in enumerate(sentences):
-        tokens = tokens_of(sentence)
+        tokens = tokens_of(sentence, lowercase=lowercase)
         before = sentences[number - 1] if number else None
         if (
             before is None
@@ -295,7 +301,8 @@ def contexts(
     by_id = {row["doc_id"]: row for row in documents}
     by_phrase = {row["phrase"]: row for row in phrases}
     chosen = choose(find(sentences, phrase_rules).occurrences, by_phrase, most=most, seed=seed)
-    around = windows(documents, sentences, chosen, rules=window_rules, seed=seed)
+    lowercase = phrase_rules.lowercase
+    around = windows(documents, sentences, chosen, rules=window_rules, seed=seed, lowercase=lowercase)
     splits: tuple[list[Occurrence], list[Occurrence]] = [], []
     for each in chosen:
         digest = xxhash.xxh3_64_intdigest(f"split\0{each.doc_id}".encode(), seed=seed)

@@ -52,7 +52,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(SHARDS, st.sampled_from([[], ["x"], ["y", "x"], ["é y", "nowhere", "y"]]), st.integers(1, 4), st.integers(0, 9))
 def test_any_shards(shards, phrases, most, seed):
     wanted = expected(shards, phrases, most=most, seed=seed)

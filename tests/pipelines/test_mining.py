@@ -1,0 +1,437 @@
+"""From sentences to phrases and contexts through the real stages, compared with plain Python, all rows.
+
+Real text (books and Wikipedia, parsed here) and a treebank; the sizes of units, ranges and shards are made so small
+that there are many of each.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import re
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import brute_force
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from literal import Mined, Row, mine, mine_datasets, parse_options, shard, treebank_shards
+
+from pipelines import corpus
+from pipelines.launch import main
+from pipelines.mine_contexts import COMMAND, build
+from pipelines.steps import contexts as context_steps
+from pipelines.steps import count as count_steps
+from schemas.manifest import read_manifest
+from schemas.records import PHRASE_LABELS, PHRASES
+from schemas.storage import Folder
+from transforms.contexts.windows import WindowRules
+
+SMALL = (
+    (count_steps, "UNITS", 1),
+    (count_steps, "MOST_SHARDS", 2),
+    (count_steps, "TOKENS_A_RANGE", 1500),
+    (count_steps, "MERGE_ROWS", 4096),
+    (count_steps, "PHRASES_A_SHARD", 700),
+    (context_steps, "ROWS_A_RANGE", 500),
+    (context_steps, "CONTEXTS_A_SHARD", 400),
+    (context_steps, "ROW_GROUP", 64),
+)
+"""What makes many units, ranges and shards of a small corpus."""
+
+OPTIONS = (
+    (),
+    ("--contexts-per-phrase=3", "--window=20", "--placement=centre", "--keep-other-occurrences", "--seed=5"),
+    ("--validation-rate=0.4", "--max-phrases=300", "--contexts-per-phrase=2", "--seed=7", "--mask-token=<é>"),
+    ("--min-frequency=2", "--labels=NP,PP", "--keep-case", "--keep-determiners", "--contexts-per-phrase=4"),
+    ("--max-phrase-tokens=2", "--keep-punctuation", "--keep-numbers", "--keep-pronouns", "--window=1"),
+)
+
+
+class Corpus(NamedTuple):
+    """A documents dataset and the sentences dataset made from it."""
+
+    documents: corpus.Dataset
+    sentences: corpus.Dataset
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in SMALL:
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.fixture(scope="session")
+def raw_files(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Pieces of two books, and the short articles of a Wikipedia dump."""
+    folder = tmp_path_factory.mktemp("raw")
+    books = test_data / "corpora/books"
+    for name in ("h-g-wells_the-war-of-the-worlds", "henry-david-thoreau_walden"):
+        text = (books / f"{name}.txt").read_text()
+        start = text.index("\n", len(text) // 2) + 1
+        (folder / f"{name}.txt").write_text(text[start : text.index("\n", start + 11_000)])
+    dump = bz2.decompress((test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2").read_bytes()).decode()
+    pages = [page for page in re.findall(r"<page>.*?</page>", dump, re.DOTALL) if len(page) < 10_000]
+    (folder / "wiki.xml").write_text(dump[: dump.index("<page>")] + "\n".join(pages) + "\n</mediawiki>\n")
+    return sorted(folder.iterdir())
+
+
+DATASETS = ("out", "out-phrases", "out-sentences", "out-documents")
+
+
+def run(folder: Path, files: list[Path], *flags: str) -> Path:
+    """The whole chain from raw files, by the command, in shards of a few documents."""
+    inputs = [f"--input={path}" for path in files]
+    assert main(COMMAND, [*inputs, f"--output={folder / 'out'}", "--shard-bytes=6000", *flags]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def one_worker(raw_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("one"), raw_files, "--workers=1")
+
+
+@pytest.fixture(scope="session")
+def real(one_worker: Path) -> Corpus:
+    """The raw files extracted and parsed."""
+    folders = [Folder(str(one_worker / name)) for name in ("out-documents", "out-sentences")]
+    return Corpus(*(corpus.Dataset(folder, read_manifest(folder).fingerprint) for folder in folders))
+
+
+@pytest.fixture(scope="session")
+def reference(real: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Mined:
+    """What the default options make of the real text."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL:
+            patch.setattr(module, name, value)
+        return mine_datasets(tmp_path_factory.mktemp("reference"), *real)
+
+
+def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]]:
+    """Phrases, training and validation rows in plain Python."""
+    options = parse_options(*flags)
+    rules = corpus.phrase_rules(options)
+    phrases = brute_force.count(brute_force.find(mined.sentences, rules).occurrences)
+    phrases = [row for row in phrases if row["frequency"] >= (options.min_frequency or 1)]
+    phrases = pa.Table.from_pylist(phrases[: options.max_phrases], schema=PHRASES).to_pylist()
+    window_rules = WindowRules(
+        window=options.window,
+        placement=options.placement,
+        mask_token=options.mask_token,
+        mask_others=not options.keep_other_occurrences,
+    )
+    train, validation = brute_force.contexts(
+        mined.documents,
+        mined.sentences,
+        phrases,
+        phrase_rules=rules,
+        window_rules=window_rules,
+        most=options.contexts_per_phrase,
+        seed=options.seed,
+        validation_rate=options.validation_rate,
+    )
+    return phrases, train, validation
+
+
+def assert_equal(found: list[Row], wanted: list[Row]) -> None:
+    """Row for row; names the first that differs."""
+    for place, (one, other) in enumerate(zip(found, wanted, strict=False)):
+        assert one == other, f"row {place}"
+    assert len(found) == len(wanted)
+
+
+def shards_of(dataset: Path) -> dict[str, str]:
+    """The sha256 of each shard by its path, also as the manifest has it."""
+    manifest = read_manifest(Folder(str(dataset)))
+    found = {each.path: hashlib.sha256((dataset / each.path).read_bytes()).hexdigest() for each in manifest.shards}
+    assert found == {each.path: each.sha256 for each in manifest.shards}
+    return found
+
+
+# ---- Every row
+
+
+@pytest.mark.parametrize("flags", OPTIONS, ids=" ".join)
+def test_all_rows_of_real_text(tmp_path, real, flags):
+    mined = mine_datasets(tmp_path, *real, *flags)
+    phrases, train, validation = expected(mined, *flags)
+    assert_equal(mined.phrases, phrases)
+    assert_equal(mined.train, train)
+    assert_equal(mined.validation, validation)
+    manifest = read_manifest(Folder(str(tmp_path / "contexts")))
+    assert len(manifest.splits["train"]) > 1 or len(train) < 400
+
+
+def test_all_rows_of_a_treebank(tmp_path, test_data):
+    shards = treebank_shards(test_data / "treebanks/gum/dev.ptb", shards=7)
+    flags = ("--max-phrases=1500", "--contexts-per-phrase=2", "--window=60", "--labels=NP,VP,PP,ADJP,ADVP")
+    mined = mine(tmp_path, shards, *flags)
+    assert len({row["label"] for row in mined.phrases}) == 5
+    phrases, train, _ = expected(mined, *flags)
+    assert_equal(mined.phrases, phrases)
+    assert_equal(mined.train, train)
+
+
+def test_the_ledgers_of_real_text(reference, real):
+    found = brute_force.find(reference.sentences, corpus.phrase_rules(parse_options()))
+    manifest = read_manifest(Folder(str(reference.folder / "phrases")))
+    count, select = manifest.stage("count").ledger, manifest.stage("select").ledger
+    assert count is not None
+    assert (count.read, count.written, count.filtered) == (found.read, len(found.occurrences), found.filtered)
+    assert select is not None
+    assert (select.read, select.written) == (len({each.phrase for each in found.occurrences}), len(reference.phrases))
+    choose = read_manifest(Folder(str(reference.folder / "contexts"))).stage("choose").ledger
+    assert choose is not None
+    assert choose.read == choose.written == len(found.occurrences)
+
+
+def test_the_cut_at_k_and_at_a_frequency(tmp_path, real, reference):
+    frequent = [row for row in reference.phrases if row["frequency"] >= 3]
+    for number, (flags, wanted) in enumerate(
+        (
+            (("--max-phrases=100",), reference.phrases[:100]),
+            (("--max-phrases=1",), reference.phrases[:1]),
+            (("--min-frequency=3",), frequent),
+            (("--min-frequency=3", "--max-phrases=20"), frequent[:20]),
+            (("--min-frequency=100000",), []),
+        )
+    ):
+        assert_equal(mine_datasets(tmp_path / str(number), *real, *flags).phrases, wanted)
+
+
+# ---- What every row promises
+
+
+def test_offsets_and_masks(reference):
+    texts = {row["doc_id"]: row["text"] for row in reference.documents}
+    sentences = {row["sentence_id"]: row for row in reference.sentences}
+    for row in reference.contexts:
+        text = texts[row["doc_id"]]
+        assert text[row["start_char"] : row["end_char"]] == row["surface"]
+        sentence = sentences[row["sentence_id"]]
+        assert sentence["start_char"] <= row["start_char"] < row["end_char"]
+        assert row["end_char"] <= sentence["start_char"] + len(sentence["text"])
+        behind = row["mask_start"] + len("[MASK]")
+        assert row["context"][row["mask_start"] : behind] == "[MASK]"
+        assert "\n" not in row["context"]
+        assert (row["anchor"], row["positive"]) == (row["phrase"], row["context"])
+        assert row["negative"] != row["context"]
+
+
+def test_the_surface_gives_the_phrase(reference):
+    tokens = {row["sentence_id"]: brute_force.tokens_of(row) for row in reference.sentences}
+    for row in reference.contexts:
+        inside = [
+            each
+            for each in tokens[row["sentence_id"]]
+            if row["start_char"] <= each.start_char and each.end_char <= row["end_char"]
+        ]
+        assert brute_force.join(inside) == row["phrase"]
+
+
+def test_the_mask_put_back_gives_the_text(tmp_path, real):
+    mined = mine_datasets(tmp_path, *real, "--keep-other-occurrences", "--window=40")
+    texts = {row["doc_id"]: row["text"] for row in mined.documents}
+    lines = {doc_id: re.sub(r"\n+", " ", text) for doc_id, text in texts.items()}
+    for row in mined.train:
+        before, behind = row["context"][: row["mask_start"]], row["context"][row["mask_start"] + len("[MASK]") :]
+        place = len(re.sub(r"\n+", " ", texts[row["doc_id"]][: row["start_char"]] + "\0")) - 1
+        line = lines[row["doc_id"]]
+        assert line[place - len(before) :].startswith(before + row["surface"] + behind)
+
+
+def test_windows_have_the_length_asked_for(reference):
+    found = brute_force.find(reference.sentences, corpus.phrase_rules(parse_options())).occurrences
+    around = brute_force.windows(reference.documents, reference.sentences, found, rules=WindowRules(), seed=0)
+    by_place = {(each.doc_id, each.start_char, each.phrase): window for each, window in around.items()}
+    lengths: Counter[int] = Counter()
+    for row in reference.contexts:
+        window = by_place[row["doc_id"], row["start_char"], row["phrase"]]
+        lengths[window.last - window.first] += 1
+        assert window.last - window.first == min(120, len(window.run))
+    assert lengths[120] > len(reference.contexts) / 2
+
+
+def test_each_phrase_has_as_many_contexts_as_it_can(tmp_path, real):
+    mined = mine_datasets(tmp_path, *real, "--contexts-per-phrase=3")
+    found = Counter(row["phrase"] for row in mined.contexts)
+    assert found == {row["phrase"]: min(3, row["frequency"]) for row in mined.phrases}
+    assert len({(row["doc_id"], row["start_char"], row["phrase"]) for row in mined.contexts}) == len(mined.contexts)
+
+
+def test_the_order_is_random(reference):
+    """A prefix is a random sample: documents, frequencies and places mix."""
+    half = len(reference.train) // 2
+    documents = [Counter(row["doc_id"] for row in part) for part in (reference.train[:half], reference.train[half:])]
+    for doc_id, n in (documents[0] + documents[1]).items():
+        assert abs(documents[0][doc_id] - n / 2) <= 4 * n**0.5 / 2 + 1
+
+
+def test_the_splits_share_no_document(tmp_path, real):
+    mined = mine_datasets(tmp_path, *real, "--validation-rate=0.5", "--contexts-per-phrase=2")
+    parts = (mined.train, mined.validation)
+    documents = [{row["doc_id"] for row in part} for part in parts]
+    assert all(documents)
+    assert not documents[0] & documents[1]
+    for part in parts:
+        own = defaultdict(set)
+        for row in part:
+            own[row["context"]].add((row["phrase"], row["doc_id"]))
+        for row in part:
+            pairs = own[row["negative"]]
+            assert any(phrase != row["phrase"] and doc_id != row["doc_id"] for phrase, doc_id in pairs)
+
+
+# ---- Negatives where they are hard to find
+
+
+@pytest.mark.parametrize(
+    ("documents", "negatives"),
+    [
+        # one document: another phrase is enough
+        ({"d": "[NP x] a [NP y]"}, {"x": "y", "y": "x"}),
+        # one phrase, one context: none
+        ({"d": "[NP x]", "e": "a [NP x]"}, {"x": None}),
+        # another document before another phrase
+        ({"d": "[NP x] [NP y]", "e": "[NP z]"}, {"x": "z", "y": "z", "z": "xy"}),
+        ({}, {}),
+        ({"d": "no phrase"}, {}),
+    ],
+)
+def test_negatives_of_small_corpora(tmp_path, documents, negatives):
+    mined = mine(tmp_path, [shard(documents)])
+    of_context = {row["context"]: row["phrase"] for row in mined.train}
+    assert {row["phrase"]: of_context.get(row["negative"]) for row in mined.train}.keys() == negatives.keys()
+    for row in mined.train:
+        wanted = negatives[row["phrase"]]
+        assert row["negative"] == "" if wanted is None else of_context[row["negative"]] in wanted
+    counters = read_manifest(Folder(str(tmp_path / "contexts"))).stage("order").counters
+    assert counters.get("without_negative", 0) == sum(each is None for each in negatives.values())
+
+
+def test_a_document_that_dominates(tmp_path, monkeypatch):
+    """Most rows have to go far round the circle of shards for another document."""
+    monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 40)
+    shards = [shard({"d": " ".join(f"[NP a{i}] x" for i in range(500))}), shard({"e": "[NP b1] [NP b2]"})]
+    mined = mine(tmp_path, shards, "--window=4")
+    assert len(read_manifest(Folder(str(tmp_path / "contexts"))).shards) > 10
+    assert_equal(mined.train, expected(mined, "--window=4")[1])
+    assert {row["negative"] for row in mined.train if row["doc_id"] == "d"} <= {"[MASK] b2", "b1 [MASK]"}
+
+
+def test_a_phrase_that_dominates(tmp_path, monkeypatch):
+    monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 20)
+    shards = [shard({f"d{i}.{n}": f"[NP x] a{i} {'[NP y]' if n < 1 else ''}" for i in range(60)}) for n in range(4)]
+    flags = ("--contexts-per-phrase=1000", "--validation-rate=0.3")
+    mined = mine(tmp_path, shards, *flags)
+    _, train, validation = expected(mined, *flags)
+    assert_equal(mined.train, train)
+    assert_equal(mined.validation, validation)
+
+
+# ---- Any corpus
+
+
+WORDS = st.sampled_from(["x", "X", "the", "y y", "é", "😀", "~.", "~x", "it", "5"])
+CONSTITUENT = st.builds(lambda label, word: f"[{label} {word}]", st.sampled_from(PHRASE_LABELS), WORDS)
+SENTENCE = st.lists(st.one_of(WORDS, CONSTITUENT), min_size=1, max_size=5).map(" ".join)
+REJECTED = SENTENCE.map(lambda sentence: f"(( {sentence} ))")
+LINE = st.lists(st.one_of(SENTENCE, SENTENCE, REJECTED), min_size=1, max_size=3).map(" | ".join)
+DOCUMENT = st.lists(LINE, min_size=1, max_size=3).map("\n".join)
+SHARDS = st.lists(st.lists(DOCUMENT, max_size=3), min_size=1, max_size=4).map(
+    lambda texts: [
+        shard({f"d{number}.{place}": text for place, text in enumerate(some)}) for number, some in enumerate(texts)
+    ]
+)
+FLAGS = st.lists(
+    st.sampled_from(
+        ["--seed=3", "--window=3", "--contexts-per-phrase=2", "--validation-rate=0.5", "--max-phrases=3", "--keep-case"]
+    ),
+    unique=True,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SHARDS, FLAGS)
+def test_any_corpus(tmp_path_factory, monkeypatch, shards, flags):
+    monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 2)
+    monkeypatch.setattr(context_steps, "ROWS_A_RANGE", 2)
+    monkeypatch.setattr(count_steps, "TOKENS_A_RANGE", 5)
+    mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
+    phrases, train, validation = expected(mined, *flags)
+    assert_equal(mined.phrases, phrases)
+    assert_equal(mined.train, train)
+    assert_equal(mined.validation, validation)
+    again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
+    assert_equal(again.contexts, mined.contexts)
+    assert_equal(again.phrases, mined.phrases)
+
+
+# ---- The same bytes
+
+
+def test_the_same_bytes_for_any_order_and_size_of_units(tmp_path, real, reference, monkeypatch):
+    names = ("phrases", "contexts")
+    wanted = [shards_of(reference.folder / name) for name in names]
+    mine_datasets(tmp_path / "backwards", *real, order=-1)
+    assert [shards_of(tmp_path / "backwards" / name) for name in names] == wanted
+    for module, name, value in (
+        (count_steps, "MOST_SHARDS", 3),
+        (count_steps, "TOKENS_A_RANGE", 400),
+        (count_steps, "MERGE_ROWS", 1 << 20),
+        (context_steps, "ROWS_A_RANGE", 77),
+    ):
+        monkeypatch.setattr(module, name, value)
+    mine_datasets(tmp_path / "others", *real)
+    assert [shards_of(tmp_path / "others" / name) for name in names] == wanted
+
+
+def test_the_same_bytes_for_any_workers_and_order_of_inputs(tmp_path, one_worker, raw_files, monkeypatch):
+    monkeypatch.undo()  # it would not reach the worker processes
+    run(tmp_path, raw_files[::-1], "--workers=2")
+    for name in DATASETS:
+        assert shards_of(tmp_path / name) == shards_of(one_worker / name), name
+
+
+def test_a_late_option_rebuilds_only_what_reads_it(tmp_path, one_worker, raw_files, monkeypatch, capsys):
+    monkeypatch.undo()
+    shutil.copytree(one_worker, tmp_path / "copy")
+    before = {name: shards_of(one_worker / name) for name in DATASETS}
+    run(tmp_path / "copy", raw_files, "--workers=1", "--overwrite", "--seed=1")
+    shown = capsys.readouterr().out
+    for name in DATASETS[1:]:
+        assert f"{tmp_path / 'copy' / name}: is there already and fits" in shown
+        assert shards_of(tmp_path / "copy" / name) == before[name]
+    assert not set(shards_of(tmp_path / "copy" / "out").values()) & set(before["out"].values())
+
+
+def test_the_fingerprints_that_an_option_changes(raw_files, tmp_path):
+    """Each dataset depends on what it reads, and on nothing else."""
+
+    def fingerprints(*flags: str) -> list[str]:
+        options = parse_options("--parser=spacy", *flags)
+        source = corpus.given([str(path) for path in raw_files], input_format=None)
+        return [each.fingerprint for each in build(source, options, Folder(str(tmp_path / "out")))]
+
+    base = fingerprints()
+    for flags, changed in (
+        (("--output=elsewhere",), 0),
+        (("--workers=7",), 0),
+        (("--seed=1",), 1),
+        (("--window=60",), 1),
+        (("--validation-rate=0.1",), 1),
+        (("--contexts-per-phrase=2",), 1),
+        (("--max-phrases=10",), 2),
+        (("--labels=NP",), 2),
+        (("--max-sentence-tokens=50",), 3),
+        (("--dedup=paragraphs",), 4),
+        (("--shard-bytes=5000",), 4),
+    ):
+        found = fingerprints(*flags)
+        assert [one != other for one, other in zip(base, found, strict=True)] == [False] * (4 - changed) + [
+            True
+        ] * changed, flags
