@@ -24,7 +24,7 @@ from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
 from schemas.offsets import check_offsets, find_documents
-from schemas.records import REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
+from schemas.records import FILTER_REASONS, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
 from schemas.rules import OPTIONS, Breach, Broken, rules_of, shown
 from schemas.storage import Folder, parquet_file
 
@@ -164,10 +164,9 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
                 f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} filtered + "
                 f"{ledger.rejected.total():,} rejected",
             )
-        for reason in sorted({*ledger.rejected} - {*REJECT_REASONS}):
-            yield _manifest_finding(
-                dataset.folder, f"stage {stage.name}: no reason for a reject is called {shown(reason)}"
-            )
+        unknown = {*ledger.rejected} - {*REJECT_REASONS} | {*ledger.filtered} - {*FILTER_REASONS}
+        for reason in sorted(unknown):
+            yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {shown(reason)}")
     names = [stage.name for stage in manifest.stages]
     for one, other, what in _equalities(manifest, {*names}):
         if one != other:

@@ -310,13 +310,17 @@ class SentenceRules:
         early = np.zeros(len(start), dtype=bool)
         early[1:] = (start[1:] < end[:-1]) & ~first[1:]
         yield broken_items("a token begins before the one before it ends", early, owner, show)
-        # Characters of all sentences, one behind the other; `blanks` counts whitespace before each.
-        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-        blanks = np.concatenate(([0], np.cumsum(_IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)])))
-        sound = inside & (start < end)
-        shift = np.concatenate(([0], np.cumsum(high - low)[:-1])) - low if len(low) else low
-        start, end = (np.where(sound, each + shift[owner], 0) for each in (start, end))
-        blank = sound & (blanks[end] - blanks[start] == end - start)
+        # The characters of all sentences, one behind the other; few tokens, if any, begin with a blank.
+        text = "".join(texts)
+        codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+        shift = np.concatenate(([0], np.cumsum(high - low)))[:-1] - low
+        sound = np.flatnonzero(inside & (start < end))
+        at = start[sound] + shift[owner[sound]]
+        suspects = np.flatnonzero(_IS_SPACE[np.minimum(codes[at], len(_IS_SPACE) - 1)])
+        length = end[sound] - start[sound]
+        blank = np.zeros(len(start), dtype=bool)
+        for place in suspects.tolist():
+            blank[sound[place]] = text[at[place] : at[place] + length[place]].isspace()
         yield broken_items("a token is whitespace", blank, owner, lambda token: shown(ids[owner[token]]))
 
     def _constituents(self, table: pa.Table, ids: list[str]) -> Iterator[Broken]:

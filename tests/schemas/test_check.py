@@ -218,7 +218,12 @@ CASES = {
     "unknown reason": (
         "contexts-sentences",
         edit(ledger("parse", rejected={"bad_mood": 1})),
-        'stage parse: no reason for a reject is called "bad_mood"',
+        'stage parse: there is no reason "bad_mood"',
+    ),
+    "unknown reason of a rule": (
+        "contexts-documents",
+        edit(ledger("extract", filtered={"redirect": 0, "boring": 1})),
+        'stage extract: there is no reason "boring"',
     ),
     "rejects and ledger": (
         "contexts-sentences",
