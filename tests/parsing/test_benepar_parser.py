@@ -92,8 +92,8 @@ def test_spans_do_not_depend_on_the_batch(parser, gold):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["dog"] * 200, None),
-        (["dog"] * 201, "too_many_tokens"),
+        (["dog"] * 250, None),
+        (["dog"] * 251, "too_many_tokens"),
         (["\u4e00" * 510], None),
         (["\u4e00" * 511], "too_many_subwords"),
     ],

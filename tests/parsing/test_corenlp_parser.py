@@ -125,7 +125,7 @@ def test_spans_of_texts(parser):
 
 @pytest.mark.heavy
 def test_spans_of_tokens(parser):
-    sentences = [["He", "ate", "(", "a b", ")", "."], [], ["dog"] * 200, ["dog"] * 201, [""], ["It", "rains", "."]]
+    sentences = [["He", "ate", "(", "a b", ")", "."], [], ["dog"] * 250, ["dog"] * 251, [""], ["It", "rains", "."]]
     with_brackets, nothing, long, too_long, empty, short = parser.parse_tokens(sentences)
     assert nothing == []
     assert isinstance(long, list)

@@ -62,7 +62,7 @@ class BeneparParser:
         model: str = "benepar_en3",
         *,
         spacy_model: str = "",
-        max_tokens: int = 200,
+        max_tokens: int = 250,
         batch_tokens: int = 2000,
         threads: int = 1,
     ) -> None:

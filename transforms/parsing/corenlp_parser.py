@@ -69,7 +69,7 @@ class CoreNLPParser:
         memory: str = "4G",
         threads: int = 2,
         timeout: float = 120,
-        max_tokens: int = 200,
+        max_tokens: int = 250,
         batch_chars: int = 10_000,
     ) -> None:
         path = model if "/" in model else f"edu/stanford/nlp/models/srparser/{model}.ser.gz"

@@ -55,7 +55,7 @@ class StanzaParser:
         forward_charlm: str | None = None,
         backward_charlm: str | None = None,
         spacy_model: str = "",
-        max_tokens: int = 200,
+        max_tokens: int = 250,
         batch_tokens: int = 2000,
         threads: int = 1,
     ) -> None:
