@@ -186,6 +186,11 @@ class DocumentRules:
             where([_untidy_line(text) is not None for text in texts]),
             lambda row: f"{shown(ids[row])}: {shown(_untidy_line(texts[row]))}",
         )
+        yield Broken(
+            "the text has two empty lines in a row",
+            where(["\n\n\n" in text for text in texts]),
+            lambda row: shown(ids[row]),
+        )
         yield from self._links(table.column("links").combine_chunks(), ids, np.array([len(text) for text in texts]))
 
     def _links(self, links: pa.ListArray, ids: list[str], lengths: I64) -> Iterator[Broken]:

@@ -327,6 +327,11 @@ CASES = {
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"].replace("\n", "\r\n"))),
         "row 1: the text has a carriage return",
     ),
+    "two empty lines": (
+        "contexts-documents",
+        rewrite(lambda rows: rows[0].update(text=rows[0]["text"].replace("\n\n", "\n\n\n"))),
+        'row 0: the text has two empty lines in a row: "seawiki:10"',
+    ),
     "blank at a line's end": (
         "contexts-documents",
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"].replace("\n", "\u00a0\n"))),

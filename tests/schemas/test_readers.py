@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from schemas.errors import UserError
 
 Row = dict[str, Any]
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("contexts", "contexts-documents", "contexts-sentences", "contexts-phrases")
 
 
@@ -26,6 +28,7 @@ def load_dataset(tmp_path_factory):
         import datasets
 
         cache = os.environ["HF_HOME"]
+        patch.setattr(datasets.config, "HF_DATASETS_CACHE", Path(cache))  # read from the environment at import
         datasets.disable_progress_bars()
         yield lambda path, **options: datasets.load_dataset(str(path), cache_dir=cache, **options)
 
@@ -93,3 +96,17 @@ def test_own_reader_on_damage(copied):
     (folder / "data/train-00001-of-00003.parquet").write_bytes(b"")
     with pytest.raises(UserError, match=r"00001-of-00003\.parquet: cannot be read .*schemas\.check"):
         list(Dataset.open(str(folder)).tables())
+
+
+def test_what_the_documentation_shows(mined, tmp_path, monkeypatch, load_dataset, capsys):
+    import duckdb
+
+    (tmp_path / "out").symlink_to(mined)
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```(python|sql)\n(.*?)```", (ROOT / "docs/datasets.md").read_text(), re.DOTALL)
+    assert [language for language, _ in blocks] == ["python", "sql", "python", "python"]
+    for language, code in blocks:
+        if language == "python":
+            exec(compile(code, "docs/datasets.md", "exec"), {})
+        else:
+            assert all(duckdb.sql(query).fetchall() for query in code.split(";") if query.strip())
