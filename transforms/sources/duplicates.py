@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 
 import numpy as np
@@ -85,19 +86,20 @@ def without_paragraphs(text: str, links: Collection[Link], dropped: Collection[i
     """The text without some of its lines (by number), and the links that are left, at their new offsets."""
     kept: list[str] = []
     moved: list[Link] = []
-    waiting = sorted(links)
+    waiting = deque(sorted(links))
     start = shift = 0
     for number, line in enumerate(text.split("\n")):
         end = start + len(line)
-        inside = [link for link in waiting if start <= link.start_char and link.end_char <= end]
         empty_twice = not line and (not kept or not kept[-1])
-        if number in dropped or empty_twice:
-            shift += len(line) + 1
-        else:
+        stays = number not in dropped and not empty_twice
+        while waiting and waiting[0].start_char <= end:
+            link = waiting.popleft()
+            if stays and link.end_char <= end:
+                moved.append(link._replace(start_char=link.start_char - shift, end_char=link.end_char - shift))
+        if stays:
             kept.append(line)
-            moved += [
-                link._replace(start_char=link.start_char - shift, end_char=link.end_char - shift) for link in inside
-            ]
+        else:
+            shift += len(line) + 1
         start = end + 1
     while kept and not kept[-1]:
         kept.pop()
