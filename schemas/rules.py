@@ -84,9 +84,7 @@ def rules_of(manifest: Manifest) -> Rules:
 def where(mask: Any) -> I64:
     """The rows at which a mask (NumPy or Arrow, null as false) is true."""
     if isinstance(mask, pa.Array | pa.ChunkedArray):
-        mask = (
-            pc.fill_null(mask, False).to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy()
-        )
+        mask = pc.fill_null(mask, False)
     return np.flatnonzero(np.asarray(mask, dtype=bool))
 
 
@@ -133,9 +131,9 @@ class Apart:
     def end(self, dataset: Dataset, rule: str) -> Iterator[Breach]:
         """A breach for each shard that repeats a value. Equal hashes are looked up, so it is never a mere collision."""
         parts = [np.concatenate(each) for each in self._seen.values()]
-        seen = np.sort(
-            np.concatenate([np.empty(0, np.uint64), *(parts if self._by == "row" else map(np.unique, parts))])
-        )
+        if self._by != "row":
+            parts = [np.unique(part) for part in parts]
+        seen = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
         twice = np.unique(seen[1:][seen[1:] == seen[:-1]])
         if not len(twice):
             return

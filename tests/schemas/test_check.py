@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from literal import parse_options, run_inline
+from literal import mine, parse_options, run_inline
+from literal import shard as shard_of
 
 from pipelines import corpus
 from schemas.check import main
@@ -626,6 +627,22 @@ def test_it_runs_as_a_command_without_beam_and_torch(mined):
     done = subprocess.run([sys.executable, "-c", spy, str(mined / "contexts-phrases")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize(
+    ("documents", "flags", "rows"),
+    [
+        ({"a:1": "[NP The whale] sank ~."}, (), 1),  # no other phrase: no negative
+        ({"a:1": "[NP The whale] sank [NP the ship] ~. | [NP The ship] sank ~."}, ("--contexts-per-phrase=2",), 3),
+        ({"a:1": "[NP The whale] sank ~."}, ("--min-frequency=2",), 0),
+        ({"a:1": "Go ~!"}, (), 0),
+        ({"a:1": "[NP The whale] sank ~."}, ("--validation-rate=0.999",), 1),
+    ],
+)
+def test_small_and_empty_datasets_are_ok(tmp_path, capsys, documents, flags, rows):
+    mined = mine(tmp_path, [shard_of(documents)], *flags)
+    assert len(mined.contexts) == rows
+    assert main([str(tmp_path / name) for name in ("sentences", "phrases", "contexts")]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.xfail(strict=True, reason="extract counts licences before drop leaves documents out")
