@@ -15,12 +15,12 @@ run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/context
 	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
 
 test: $(VENV)/test.stamp  ## the tests, less the heavy ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -rs
 
 test-all: test heavy  ## all tests
 
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, a container image or a browser
-	$(BIN)/python -m pytest -m heavy || [ $$? -eq 5 ]  # 5: there are none
+	$(BIN)/python -m pytest -m heavy -rs
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

@@ -187,9 +187,9 @@ class UnitWriter:
         self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
 
     def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
-        """A Parquet file of one table."""
+        """A Parquet file of one table. Without rows it has no row group: `datasets` fails on an empty one."""
         with self.file(role, table.schema, supersedes=supersedes) as write:
-            for start in range(0, max(table.num_rows, 1), row_group_rows):
+            for start in range(0, table.num_rows, row_group_rows):
                 write(table.slice(start, row_group_rows))
 
     def side(self, role: str, row: dict[str, Any]) -> None:
@@ -400,7 +400,7 @@ class Build:
         files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
         splits = {split: self._publish(split, files) for split in SPLITS}
         sides = {side: self._publish(side, files) for side in SIDES}
-        counters = sum((Counter(each.counters) for each in reports), Counter[str]())
+        counters = _sum(report.counters for report in reports)
         prefix = "licence:"
         manifest = Manifest(
             record=record_name(self.schema),
@@ -411,7 +411,7 @@ class Build:
             splits={split: shards for split, shards in splits.items() if shards},
             sides={side: shards for side, shards in sides.items() if shards},
             stages=reports,
-            licences={name.removeprefix(prefix): n for name, n in sorted(counters.items()) if name.startswith(prefix)},
+            licences={name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix) and n},
             models=[dict(each) for each in self.models],
             versions=library_versions(),
             cpu=cpu_model(),
@@ -445,10 +445,16 @@ class Build:
 
 def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:
     ledger = sum((each.ledger for each in completions if each.ledger), start=Ledger(stage.counts))
-    counters = sum((Counter(each.counters) for each in completions), Counter[str]())
-    return StageReport(
-        stage.name, stage.version, len(completions), ledger if stage.counts else None, dict(sorted(counters.items()))
-    )
+    counters = _sum(each.counters for each in completions)
+    return StageReport(stage.name, stage.version, len(completions), ledger if stage.counts else None, counters)
+
+
+def _sum(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sums by name, sorted; a stage may count down what an earlier one counted."""
+    total = Counter[str]()
+    for each in counters:
+        total.update(each)
+    return dict(sorted(total.items()))
 
 
 def _check(stage: Stage, report: StageReport, completions: Sequence[Completion]) -> None:

@@ -276,5 +276,8 @@ class Drop(Stage):
                 document |= {"text": text, "links": [link._asdict() for link in links]}
             kept.append(document)
         write.ledger.written += len(kept)
+        # The extract stage has counted the licences of all.
+        write.counters.subtract(f"licence:{document['licence']}" for document in documents)
+        write.counters.update(f"licence:{document['licence']}" for document in kept)
         table = pa.Table.from_pylist(kept, schema=DOCUMENTS)
         write.table("train", table, supersedes=shard.path, row_group_rows=1 << 30)

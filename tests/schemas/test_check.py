@@ -645,7 +645,6 @@ def test_small_and_empty_datasets_are_ok(tmp_path, capsys, documents, flags, row
     assert main([str(tmp_path / name) for name in ("sentences", "phrases", "contexts")]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.xfail(strict=True, reason="extract counts licences before drop leaves documents out")
 def test_licences_are_those_of_the_documents_left(tmp_path):
     lines = [json.dumps({"text": text}) for text in ("A whale.", "A whale.", "A ship.")]
     (tmp_path / "raw.jsonl").write_text("\n".join(lines))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from literal import mine
+from literal import shard as literal_shard
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
@@ -56,6 +59,29 @@ def test_datasets(part, load_dataset):
 def test_datasets_streaming(part, load_dataset):
     folder, split, expected = part
     assert list(load_dataset(folder, split=split, streaming=True)) == expected
+
+
+def test_datasets_of_one_name_are_told_apart(tmp_path, load_dataset):
+    """Its cache goes by the folder's name and the card."""
+    for place, noun in (("here", "whale"), ("there", "ship"), ("there", "boat")):
+        shutil.rmtree(tmp_path / place, ignore_errors=True)
+        mine(tmp_path / place, [literal_shard({"a:1": f"[NP The {noun}] sank ~."})])
+        for _ in range(2):
+            found = load_dataset(tmp_path / place / "contexts")
+            assert [row["phrase"] for row in found["train"]] == [noun]
+
+
+def test_datasets_without_rows(tmp_path, load_dataset):
+    """A split, a shard or a whole dataset may be empty."""
+    shards = [literal_shard({"a:1": "[NP The whale] sank ~."}), literal_shard({"a:2": "Go ~!"})]
+    mine(tmp_path, shards, "--validation-rate=0.001")
+    found = load_dataset(tmp_path / "contexts")
+    assert {name: split.num_rows for name, split in found.items()} == {"train": 1, "validation": 0}
+    mine(tmp_path / "none", shards, "--min-frequency=2")
+    for name in ("contexts", "phrases"):
+        found = load_dataset(tmp_path / "none" / name)
+        assert found["train"].num_rows == 0
+        assert list(found["train"].features) == Dataset.open(str(tmp_path / "none" / name)).manifest.schema.names
 
 
 def test_duckdb(part):
