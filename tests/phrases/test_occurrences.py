@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import brute_force
 import numpy as np
 import pyarrow as pa
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import Shard, sentences, shard
 
 from schemas.records import FILTER_REASONS, PHRASE_LABELS, SENTENCES
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.normalise import DETERMINERS, PhraseRules
 from transforms.phrases.occurrences import (
     SENTENCE_COLUMNS,
     find_occurrences,
@@ -92,6 +95,8 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[NP This] [NP the]", {"strip_determiners": False}, ["<pronoun>"] * 2),
         ("[NP she who waits] [NP my cat]", {}, ["she who waits", "my cat"]),
         ("[NP US troops] in [NP the US]", {}, ["us troops", "<pronoun>"]),
+        ("[NP the US] and [NP us]", {"drop_pronouns": False, "lowercase": False}, ["US", "us"]),
+        ("[NP the US] and [NP us]", {"lowercase": False}, ["<pronoun>"] * 2),
         # numbers alone
         ("[NP 1984] [NP two] [NP $ ~5 million] [NP 50 ~%] [NP 3 - 4]", {}, ["<number>"] * 5),
         ("[NP the twenty ~- ~five]", {}, ["<number>"]),
@@ -258,3 +263,37 @@ def test_hashes_of_many_short_strings_differ():
     words = [f"{a}{b}{c}" for a in "abcdefghijklmnop" for b in "0123456789ab" for c in range(500)]
     hi, lo = strings_hashes(pa.array(words))
     assert len(set(hi.tolist())) == len(set(lo.tolist())) == len(words)
+
+
+# ---- The page for users
+
+
+def examples() -> list[tuple[str, str]]:
+    """Constituent and phrase of each row of the table in docs/phrases.md; "-" where it is left out."""
+    page = (Path(__file__).parents[2] / "docs/phrases.md").read_text()
+    table = page[page.index("| rule |") : page.index("The surface shrinks")]
+    rows = [[cell.strip().strip("`") for cell in line.split("|")[2:4]] for line in table.splitlines()[2:] if line]
+    return [(constituent, phrase) for constituent, phrase in rows]
+
+
+@pytest.mark.parametrize(("constituent", "phrase"), examples())
+def test_the_examples_of_the_page(constituent, phrase):
+    tokens = spacy.blank("en")(constituent)
+    pieces = [
+        ("" if not number or tokens[number - 1].whitespace_ else "~") + each.text for number, each in enumerate(tokens)
+    ]
+    found, filtered = find(sentences(f"[NP {' '.join(pieces)}]"), PhraseRules())
+    assert [word for _, word in found] == ([] if phrase == "-" else [phrase])
+    assert len(filtered) == (phrase == "-")
+
+
+def test_the_page_names_the_reasons_and_lists():
+    page = (Path(__file__).parents[2] / "docs/phrases.md").read_text().replace("\n", " ")
+    reasons = ("unknown_token", "punctuation", "pronoun", "number", "too_long", "same_words")
+    for reason in reasons:
+        assert reason in FILTER_REASONS
+        assert f"`{reason}`" in page
+    listed = re.search(r"leading determiners go: ([a-z, ]+) \|", page)
+    assert listed is not None
+    assert set(listed[1].split(", ")) == DETERMINERS
+    assert ", ".join(PHRASE_LABELS) in page

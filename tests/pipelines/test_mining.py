@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import hashlib
+import itertools
 import re
 import shutil
 from collections import Counter, defaultdict
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from literal import Mined, Row, mine, mine_datasets, parse_options, shard, treebank_shards
 
 from pipelines import corpus
+from pipelines.__main__ import COMMANDS
 from pipelines.launch import main
 from pipelines.mine_contexts import COMMAND, build
 from pipelines.steps import contexts as context_steps
@@ -409,29 +411,95 @@ def test_a_late_option_rebuilds_only_what_reads_it(tmp_path, one_worker, raw_fil
     assert not set(shards_of(tmp_path / "copy" / "out").values()) & set(before["out"].values())
 
 
-def test_the_fingerprints_that_an_option_changes(raw_files, tmp_path):
-    """Each dataset depends on what it reads, and on nothing else."""
+# ---- The pages for users
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def table_of(page: str, heading: str) -> list[list[str]]:
+    """The cells of a table by its first heading."""
+    lines = iter((DOCS / page).read_text().splitlines())
+    rows = []
+    for line in itertools.dropwhile(lambda line: not line.startswith(f"| {heading} |"), lines):
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return rows[2:]
+
+
+ANOTHER = {
+    "--seed": "1",
+    "--window": "60",
+    "--placement": "centre",
+    "--mask-token": "<mask>",
+    "--contexts-per-phrase": "2",
+    "--validation-rate": "0.1",
+    "--labels": "NP",
+    "--max-phrases": "10",
+    "--keep-case": None,
+    "--max-sentence-tokens": "50",
+    "--dedup": "documents",
+    "--shard-bytes": "5000",
+    "--sample-documents": "0.5",
+    "--workers": "7",
+    "--runner": "PrismRunner",
+}
+"""Other values of the options that a page says something of."""
+
+
+def test_the_datasets_that_an_option_changes(raw_files, tmp_path):
+    """Each dataset depends on what it reads and on nothing else, as docs/contexts.md has it."""
 
     def fingerprints(*flags: str) -> list[str]:
-        options = parse_options("--parser=spacy", *flags)
         source = corpus.given([str(path) for path in raw_files], input_format=None)
-        return [each.fingerprint for each in build(source, options, Folder(str(tmp_path / "out")))]
+        chain = build(source, parse_options(*flags), Folder(str(tmp_path / "out")))
+        return [each.fingerprint for each in chain]
 
     base = fingerprints()
-    for flags, changed in (
-        (("--output=elsewhere",), 0),
-        (("--workers=7",), 0),
-        (("--seed=1",), 1),
-        (("--window=60",), 1),
-        (("--validation-rate=0.1",), 1),
-        (("--contexts-per-phrase=2",), 1),
-        (("--max-phrases=10",), 2),
-        (("--labels=NP",), 2),
-        (("--max-sentence-tokens=50",), 3),
-        (("--dedup=paragraphs",), 4),
-        (("--shard-bytes=5000",), 4),
-    ):
-        found = fingerprints(*flags)
-        assert [one != other for one, other in zip(base, found, strict=True)] == [False] * (4 - changed) + [
-            True
-        ] * changed, flags
+    names = ("documents", "sentences", "phrases", "contexts")
+    named = 0
+    for options, made_again in table_of("contexts.md", "changed option"):
+        wanted = {"all": names, "nothing": ()}.get(made_again, tuple(made_again.split(", ")))
+        for flag in re.findall(r"--[\w-]+", options):
+            if flag == "--parser":
+                continue  # another one has to be installed
+            value = ANOTHER[flag]
+            found = fingerprints(flag if value is None else f"{flag}={value}")
+            changed = [name for name, one, other in zip(names, base, found, strict=True) if one != other]
+            assert tuple(changed) == wanted, flag
+            named += 1
+    assert named == len(ANOTHER)
+
+
+def test_the_options_of_the_page_have_the_defaults_that_it_names():
+    rows = table_of("contexts.md", "option")
+    assert len(rows) == 7
+    for option, default, _ in rows:
+        flag = re.findall(r"--[\w-]+", option)[0]
+        found = getattr(parse_options(), flag.strip("-").replace("-", "_"))
+        assert (default.strip("`") if default != "off" else "False") == str(found).removesuffix(".0"), flag
+
+
+@pytest.mark.parametrize("page", ["phrases.md", "contexts.md"])
+def test_the_commands_and_flags_of_the_page_exist(page):
+    text = (DOCS / page).read_text()
+    commands = re.findall(r"^    python -m pipelines\.(\w+) (.*)$", text, re.MULTILINE)
+    assert commands
+    for module, flags in commands:
+        assert module in {each.module for each in COMMANDS}
+        parse_options(*flags.split())
+    known = parse_options()
+    for flag in set(re.findall(r"--[a-z][a-z-]+", text)):
+        assert hasattr(known, flag.strip("-").replace("-", "_")), flag
+
+
+def test_more_contexts_contain_the_fewer(tmp_path, real):
+    flags = ("--max-phrases=100",)
+    few, many = (
+        {(row["phrase"], row["doc_id"], row["start_char"]) for row in mined.train}
+        for mined in (
+            mine_datasets(tmp_path / "1", *real, *flags),
+            mine_datasets(tmp_path / "3", *real, *flags, "--contexts-per-phrase=3"),
+        )
+    )
+    assert few < many
