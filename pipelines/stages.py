@@ -187,9 +187,9 @@ class UnitWriter:
         self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
 
     def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
-        """A Parquet file of one table. Without rows it has no row group: `datasets` fails on an empty one."""
+        """A Parquet file of one table. A published one has no row group without rows: `datasets` fails on those."""
         with self.file(role, table.schema, supersedes=supersedes) as write:
-            for start in range(0, table.num_rows, row_group_rows):
+            for start in range(0, max(table.num_rows, role not in SPLITS), row_group_rows):
                 write(table.slice(start, row_group_rows))
 
     def side(self, role: str, row: dict[str, Any]) -> None:
@@ -400,8 +400,6 @@ class Build:
         files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
         splits = {split: self._publish(split, files) for split in SPLITS}
         sides = {side: self._publish(side, files) for side in SIDES}
-        counters = _sum(report.counters for report in reports)
-        prefix = "licence:"
         manifest = Manifest(
             record=record_name(self.schema),
             fingerprint=self.fingerprint,
@@ -411,7 +409,7 @@ class Build:
             splits={split: shards for split, shards in splits.items() if shards},
             sides={side: shards for side, shards in sides.items() if shards},
             stages=reports,
-            licences={name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix) and n},
+            licences=_licences(reports),
             models=[dict(each) for each in self.models],
             versions=library_versions(),
             cpu=cpu_model(),
@@ -450,11 +448,19 @@ def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:
 
 
 def _sum(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums by name, sorted; a stage may count down what an earlier one counted."""
+    """The sums by name, sorted."""
     total = Counter[str]()
     for each in counters:
         total.update(each)
     return dict(sorted(total.items()))
+
+
+def _licences(reports: Iterable[StageReport]) -> dict[str, int]:
+    """Documents by licence, as the stages counted them."""
+    counters = _sum(report.counters for report in reports)
+    names = [name.removeprefix("licence:") for name in counters if name.startswith("licence:")]
+    found = {name: counters[f"licence:{name}"] - counters.get(f"dropped_licence:{name}", 0) for name in names}
+    return {name: n for name, n in found.items() if n}
 
 
 def _check(stage: Stage, report: StageReport, completions: Sequence[Completion]) -> None:

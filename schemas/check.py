@@ -10,7 +10,6 @@ from, wherever its manifest (or --documents) says that they lie. Exit status: 0 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import sys
@@ -108,7 +107,11 @@ def _malformed(manifest: Manifest) -> Iterator[str]:
                 yield f"{shown(shard.path)} has rows {shard.rows!r}, bytes {shard.bytes!r}, sha256 {shard.sha256!r}"
     counts = {f"licences, {name}": n for name, n in manifest.licences.items()}
     for stage in manifest.stages:
-        counts |= {f"stage {stage.name}, counter {name}": n for name, n in stage.counters.items()}
+        # A stage that drops what an earlier one counted counts it back, so a counter may be negative.
+        counts |= {
+            f"stage {stage.name}, counter {name}": abs(n) if isinstance(n, int) else n
+            for name, n in stage.counters.items()
+        }
         if stage.ledger:
             ledger = {"read": stage.ledger.read, "written": stage.ledger.written}
             counts |= {f"stage {stage.name}, {name}": n for name, n in ledger.items()}
@@ -357,13 +360,12 @@ def _and_more(rows: int) -> str:
 
 
 def summary(path: str, *, documents: str | None = None, quick: bool = False) -> str:
-    """One line on a dataset without findings. Its sha256 is that of what `sha256sum data/*.parquet` prints in it."""
+    """One line on a dataset without findings."""
     dataset = Dataset.open(path)
     manifest = dataset.manifest
-    lines = sorted((shard.path, shard.sha256) for shard in manifest.shards)
-    digest = hashlib.sha256("".join(f"{sha256}  {name}\n" for name, sha256 in lines).encode()).hexdigest()
-    shards = f"{len(lines):,} shard{'s' if len(lines) != 1 else ''}"
-    done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {digest[:16]}", "ledgers add up"]
+    n = len(manifest.shards)
+    shards = f"{n:,} shard{'s' if n != 1 else ''}"
+    done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {manifest.sha256[:16]}", "ledgers add up"]
     if quick:
         done.append("hashes and rows not checked (--quick)")
     elif manifest.record in _OFFSETS:

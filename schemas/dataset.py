@@ -62,12 +62,15 @@ class Dataset:
         return pa.concat_tables([group.table for group in self.row_groups(shard, columns=columns)])
 
     def row_groups(self, shard: Shard, *, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
-        """The rows of one shard, one row group at a time. UserError where it cannot be read."""
+        """The rows of one shard, one row group at a time, at least one. UserError where it cannot be read."""
         try:
             with parquet_file(self.folder, shard.path) as reader:
+                names = reader.schema_arrow.names if columns is None else list(columns)
+                if reader.num_row_groups == 0:
+                    yield RowGroup(shard, 0, reader.schema_arrow.empty_table().select(names))
                 row = 0
                 for number in range(reader.num_row_groups):
-                    table = reader.read_row_group(number, columns=None if columns is None else list(columns))
+                    table = reader.read_row_group(number, columns=names)
                     yield RowGroup(shard, row, table)
                     row += table.num_rows
         except (OSError, pa.ArrowException) as error:

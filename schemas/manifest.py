@@ -123,6 +123,12 @@ class Manifest:
         return sum(shard.rows for shard in self.shards)
 
     @property
+    def sha256(self) -> str:
+        """Of all shards together: of what `sha256sum data/*.parquet` prints in the dataset."""
+        lines = sorted((shard.path, shard.sha256) for shard in self.shards)
+        return hashlib.sha256("".join(f"{sha256}  {path}\n" for path, sha256 in lines).encode()).hexdigest()
+
+    @property
     def schema(self) -> pa.Schema:
         return RECORDS[self.record]
 

@@ -167,6 +167,11 @@ CASES = {
         edit(lambda data: data["splits"]["train"][0].update(rows="many")),
         "train-00000-of-00003.parquet\" has rows 'many'",
     ),
+    "a word for a counter": (
+        "contexts-sentences",
+        edit(lambda data: data["stages"][0]["counters"].update(tokens="many")),
+        "stage parse, counter tokens: 'many' is no number of things",
+    ),
     "a negative number": (
         "contexts-sentences",
         edit(ledger("parse", written=-1)),

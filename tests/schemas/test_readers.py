@@ -71,17 +71,24 @@ def test_datasets_of_one_name_are_told_apart(tmp_path, load_dataset):
             assert [row["phrase"] for row in found["train"]] == [noun]
 
 
-def test_datasets_without_rows(tmp_path, load_dataset):
-    """A split, a shard or a whole dataset may be empty."""
+def test_datasets_with_parts_without_rows(tmp_path, load_dataset):
+    """A shard or a split may be empty."""
     shards = [literal_shard({"a:1": "[NP The whale] sank ~."}), literal_shard({"a:2": "Go ~!"})]
     mine(tmp_path, shards, "--validation-rate=0.001")
+    contexts = Dataset.open(str(tmp_path / "contexts"))
+    assert {split: len(rows(tmp_path / "contexts", split)) for split in contexts.manifest.splits} == {
+        "train": 1,
+        "validation": 0,
+    }
     found = load_dataset(tmp_path / "contexts")
-    assert {name: split.num_rows for name, split in found.items()} == {"train": 1, "validation": 0}
-    mine(tmp_path / "none", shards, "--min-frequency=2")
-    for name in ("contexts", "phrases"):
-        found = load_dataset(tmp_path / "none" / name)
-        assert found["train"].num_rows == 0
-        assert list(found["train"].features) == Dataset.open(str(tmp_path / "none" / name)).manifest.schema.names
+    assert {name: split.num_rows for name, split in found.items()} == {"train": 1}
+    (empty,) = (table for table in contexts.tables("validation"))
+    assert empty.column_names == contexts.manifest.schema.names
+
+    no_sentence = literal_shard({"a:3": "((Go ~!))"})
+    mine(tmp_path / "some", [no_sentence, *shards])
+    sentences = load_dataset(tmp_path / "some" / "sentences")
+    assert sentences["train"]["doc_id"][:] == ["a:1", "a:2"]
 
 
 def test_duckdb(part):

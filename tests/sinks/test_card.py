@@ -50,6 +50,7 @@ def test_splits_are_the_default_configuration():
     assert header(1)["configs"] == [
         {
             "config_name": "default",
+            "description": "sha256 2fc433c5ff5c11eb71fc4ee5a4030dc63914189c8d4fdc3a7e1878c409ab2e22",
             "data_files": [
                 {"split": "train", "path": "data/train-*.parquet"},
                 {"split": "validation", "path": "data/validation-*.parquet"},

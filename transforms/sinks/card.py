@@ -25,8 +25,9 @@ size_categories:
 - {{ size }}
 configs:
 - config_name: default
+  description: sha256 {{ manifest.sha256 }}
   data_files:
-{% for split, shards in manifest.splits.items() %}  - split: {{ split }}
+{% for split, shards in manifest.splits.items() if shards | sum(attribute="rows") %}  - split: {{ split }}
     path: data/{{ split }}-*.parquet
 {% endfor -%}
 tags:
@@ -81,7 +82,12 @@ Each record keeps the licence of the document that it comes from.
 
 
 def dataset_card(manifest: Manifest, *, name: str) -> str:
-    """The card's text, Markdown below a YAML header."""
+    """The card's text, Markdown below a YAML header.
+
+    The header's `description` tells the contents: `datasets` looks up its cache by the folder's name and the header
+    alone, and would give the rows of another dataset that was written there before. It fails on a split without rows,
+    which the header therefore leaves out.
+    """
     licences = sorted({_LICENCES.get(each, "other") for each in manifest.licences})
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     return _CARD.render(
