@@ -127,6 +127,8 @@ def _row_groups(folder: Folder, file: File) -> Iterator[pa.Table]:
     while index < end:
         with parquet_file(folder, file.path) as reader:
             end = reader.num_row_groups
+            if not end:
+                return
             table = reader.read_row_group(index, use_threads=False)
         index += 1
         if table.num_rows:

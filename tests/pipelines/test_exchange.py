@@ -186,7 +186,9 @@ def test_a_merge_holds_a_row_group_of_each_file(tmp_path):
 
 def test_a_merge_of_nothing(tmp_path):
     write = writer(tmp_path)
-    for _ in range(2):
-        write.table("rows", table([]))
+    write.table("rows", table([]))
+    with write.file("rows", ROWS):
+        pass  # a file without row groups
+    assert [parquet_file(write.work.folder, file.path).num_row_groups for file in write.files] == [1, 0]
     assert [each.num_rows for each in merge_sorted(write.work.folder, write.files, sort_keys=ORDERS[0])] == []
     assert list(merge_sorted(write.work.folder, [], sort_keys=ORDERS[0])) == []
