@@ -43,6 +43,12 @@ _rate = _number(float, lambda number: 0 < number <= 1, "a number above 0 and at 
 _share = _number(float, lambda number: 0 <= number < 1, "a number of 0 or more and below 1")
 
 
+def _mask(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
 def command(module: str, description: str, *, output: str) -> argparse.ArgumentParser:
     """The parser of a pipeline's command line; groups of options are added to it."""
     parser = _Parser(
@@ -114,7 +120,7 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
     add("--contexts-per-phrase", type=_positive, default=1, metavar="M", help="contexts of each phrase (default 1)")
     add("--window", type=_positive, default=120, metavar="N", help="tokens of a context, phrase included (120)")
     add("--placement", choices=("random", "centre"), default="random", help="of the phrase in its window")
-    add("--mask-token", default="[MASK]", metavar="TEXT", help="replaces the phrase (default [MASK])")
+    add("--mask-token", type=_mask, default="[MASK]", metavar="TEXT", help="replaces the phrase (default [MASK])")
     add("--keep-other-occurrences", action="store_true", help="mask only the chosen occurrence in its window")
     add("--validation-rate", type=_share, default=0.0, metavar="RATE", help="share of documents set apart (default 0)")
     add("--seed", type=int, default=0, metavar="N", help="of every choice (default 0)")

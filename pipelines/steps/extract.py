@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -110,23 +111,29 @@ class Extract(Stage):
                 write.ledger.filtered[item.reason] += 1
             elif isinstance(item, Rejected):
                 write.reject(
-                    item.reason, source=source, position=item.position, excerpt=item.excerpt, exception=item.exception
+                    item.reason,
+                    source=source.name,
+                    position=item.position,
+                    excerpt=item.excerpt,
+                    exception=item.exception,
                 )
             elif self.on_corrupt == "skip":
                 position = f"byte {item.byte}"
+                # The message names the file by its path, which is this machine's business.
+                exception = item.message.replace(source.path, source.name)
                 write.reject(
-                    item.reason, source=source, position=position, excerpt=item.excerpt, exception=item.message
+                    item.reason, source=source.name, position=position, excerpt=item.excerpt, exception=exception
                 )
             else:
                 raise UserError(item.message)
         shards.end()
 
-    def _items(self, unit: Segments) -> Iterator[tuple[str, Item]]:
+    def _items(self, unit: Segments) -> Iterator[tuple[InputFile, Item]]:
         for number, start, end in unit.parts:
             source = self.files[number]
             reader = FORMATS[source.format]
             for item in reader.read(source.filesystem, source.file, Segment(start, end), options=self.read):
-                yield source.file.name, item
+                yield source.file, item
 
     def _sampled(self, document: Document) -> bool:
         if self.sample_rate >= 1:
@@ -277,7 +284,7 @@ class Drop(Stage):
             kept.append(document)
         write.ledger.written += len(kept)
         # The extract stage has counted the licences of all.
-        write.counters.subtract(f"licence:{document['licence']}" for document in documents)
-        write.counters.update(f"licence:{document['licence']}" for document in kept)
+        dropped = Counter(each["licence"] for each in documents) - Counter(each["licence"] for each in kept)
+        write.counters.update({f"dropped_licence:{licence}": n for licence, n in dropped.items()})
         table = pa.Table.from_pylist(kept, schema=DOCUMENTS)
         write.table("train", table, supersedes=shard.path, row_group_rows=1 << 30)

@@ -99,6 +99,7 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
         (["--window=wide"], "argument --window: must be a whole number of 1 or more, not wide; see --help"),
         (["--sample-documents=2"], "must be a number above 0 and at most 1, not 2; see --help"),
         (["--validation-rate=1"], "must be a number of 0 or more and below 1, not 1; see --help"),
+        (["--mask-token="], "argument --mask-token: must not be empty; see --help"),
         (["--overwrite", "--resume"], "--overwrite and --resume exclude each other"),
         (["--labels=NP,SBAR"], "--labels NP,SBAR: choose among NP, VP, PP, ADJP, ADVP"),
         (["--parser-option=fast"], "--parser-option fast: must be NAME=VALUE"),

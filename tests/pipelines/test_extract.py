@@ -101,6 +101,7 @@ def test_damage_stops_the_run_or_becomes_a_reject(tmp_path):
     [reject] = rows(tmp_path / "skipped", "rejects")
     assert (reject["stage"], reject["reason"], reject["source"]) == ("extract", "truncated", "a.jsonl.bz2")
     assert reject["position"].startswith("byte ")
+    assert reject["exception"].startswith("'a.jsonl.bz2' "), "no path of this machine"
 
 
 LONG = "It is a truth universally acknowledged, that a single man in possession of a fortune wants a wife."
