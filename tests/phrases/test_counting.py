@@ -121,3 +121,16 @@ def test_any_shards(shards: list[Shard]):
     tables = [each.sentences for each in shards]
     assert phrases(*tables) == expected(*tables)
     assert phrases(*tables[::-1]) == phrases(*tables)
+
+
+def test_keys_of_one_half_are_told_apart():
+    def counts(*keys: tuple[int, int, str]) -> pa.Table:
+        labels = {"NP": 1} | dict.fromkeys(PHRASE_LABELS[1:], 0)
+        once = {"frequency": 1, "document_frequency": 1, **labels}
+        return pa.Table.from_pylist(
+            [{"key_hi": hi, "key_lo": lo, "phrase": phrase, **once} for hi, lo, phrase in keys], schema=COUNTS
+        )
+
+    merged = merge_counts([counts((7, 9, "b"), (7, 1, "a")), counts((5, 9, "c"), (7, 9, "b"))])
+    found = [(row["phrase"], row["frequency"], row["NP"]) for row in merged.to_pylist()]
+    assert found == [("c", 1, 1), ("a", 1, 1), ("b", 2, 2)]
