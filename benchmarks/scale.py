@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -76,6 +76,10 @@ class Vary(Stage):
                 if name in table.column_names:
                     ids = pc.binary_join_element_wise(f"c{unit.number}", table.column(name), "-")
                     table = table.set_column(table.column_names.index(name), table.schema.field(name), ids)
+            if "links" in table.column_names:
+                place = table.column_names.index("links")
+                none = pa.array([[]] * table.num_rows, table.schema.field(place).type)
+                table = table.set_column(place, table.schema.field(place), none)
             if "tokens" in table.column_names:
                 write.counters["tokens"] += len(pc.list_flatten(table.column("tokens")))
             write.table("train", table, row_group_rows=1 << 30)
@@ -129,6 +133,23 @@ def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, r
     runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=Progress())
 
 
+def first_half(work: Path, half: Path) -> None:
+    """Datasets of the first half of the shards of `work`, their files being those of `work`."""
+    for name in ("documents", "sentences"):
+        folder = half / name
+        folder.mkdir(parents=True)
+        (folder / "data").symlink_to((work / name / "data").resolve())
+        manifest = read_manifest(Folder(str(work / name)))
+        shards = manifest.splits["train"][: len(manifest.shards) // 2]
+        share = sum(shard.rows for shard in shards) / manifest.rows
+        # The tokens of a corpus decide how many ranges its exchange has.
+        stages = [
+            stage._replace(counters={counter: round(n * share) for counter, n in stage.counters.items()})
+            for stage in manifest.stages
+        ]
+        (folder / "manifest.json").write_text(replace(manifest, splits={"train": shards}, stages=stages).to_json())
+
+
 def mine(work: Path, workers: int) -> dict[str, Any]:
     """Run the stages after parsing on a corpus that was made; returns their figures."""
     parser = options.command(COMMAND.module, COMMAND.description, output=str(work / "contexts"))
@@ -147,15 +168,13 @@ def mine(work: Path, workers: int) -> dict[str, Any]:
         runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=progress)
     seconds = time.monotonic() - start
     phrases, contexts = (read_manifest(build.output) for build in builds)
-    return _figures(read_manifest(Folder(str(work / "sentences"))), phrases, contexts, seconds, peak.bytes, progress)
+    return _figures(phrases, contexts, seconds, peak.bytes, progress)
 
 
-def _figures(
-    sentences: Manifest, phrases: Manifest, contexts: Manifest, seconds: float, peak: int, progress: Progress
-) -> dict[str, Any]:
+def _figures(phrases: Manifest, contexts: Manifest, seconds: float, peak: int, progress: Progress) -> dict[str, Any]:
     counted = phrases.stage("count").ledger
     assert counted is not None
-    tokens = sentences.counter("tokens")
+    tokens = phrases.stage("count").counters["tokens"]
     return {
         "tokens": tokens,
         "occurrences": counted.written,
@@ -184,14 +203,16 @@ def main() -> None:
     assert source.manifest is not None
     documents = corpus.documents_of(source.dataset, source.manifest, None).folder
     launch.runners.silence()
-    occurrences = _occurrences(sentences)
+    copies = max(round(arguments.occurrences / _occurrences(sentences)), 2)
+    shutil.rmtree(arguments.work, ignore_errors=True)
+    whole_folder, half_folder = arguments.work / "whole", arguments.work / "half"
+    make_corpus(sentences, documents, whole_folder, copies, arguments.rare, arguments.workers)
+    first_half(whole_folder, half_folder)
     found = []
-    for share in (0.5, 1.0):
-        copies = max(round(arguments.occurrences * share / occurrences), 1)
-        make_corpus(sentences, documents, arguments.work, copies, arguments.rare, arguments.workers)
-        found.append(mine(arguments.work, arguments.workers))
+    for folder in (half_folder, whole_folder):
+        found.append(mine(folder, arguments.workers))
         print(json.dumps(found[-1], indent=1), flush=True)
-        shutil.rmtree(arguments.work)
+    shutil.rmtree(arguments.work)
     half, whole = found
     print(
         f"twice the corpus: {whole['seconds'] / half['seconds']:.2f} times the time, "
