@@ -17,7 +17,7 @@ from pipelines.options import choice_of_labels, parser_options
 from pipelines.stages import Build
 from pipelines.steps.contexts import Choose, Cut, Keep, Order
 from pipelines.steps.count import AddUp, Count, Select
-from pipelines.steps.extract import Drop, Extract, FindDuplicates, SourceFile
+from pipelines.steps.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
 from pipelines.steps.parse import Parse
 from schemas import records
 from schemas.errors import UserError
@@ -109,7 +109,7 @@ def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dat
         Build(
             output=output,
             schema=records.DOCUMENTS,
-            stages=(stage, FindDuplicates(), Drop()),
+            stages=(stage, FindDuplicateIds(), FindDuplicates(), Drop()),
             inputs=inputs,
             options=stage.settings(),
             seed=options.sample_seed if options.sample_documents < 1 else None,

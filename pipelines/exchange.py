@@ -57,6 +57,8 @@ def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) 
 
 def write_parts(write: UnitWriter, role: str, table: pa.Table, part: npt.NDArray[np.integer], *, parts: int) -> None:
     """Write rows as one file with a row group for each part number, for a reduce by a number instead of a key."""
+    if len(part) and (part.min() < 0 or part.max() >= parts):
+        raise ValueError(f"{role}: parts from {part.min()} to {part.max()}, of {parts}")
     order = np.argsort(part, kind="stable")
     cuts = np.searchsorted(part[order], np.arange(parts + 1), side="left").tolist()
     _write_groups(write, role, table.take(pa.array(order)), cuts)

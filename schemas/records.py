@@ -190,6 +190,7 @@ FILTER_REASONS = {
     "duplicate_paragraph": "a document of which no paragraph was left (--dedup=paragraphs)",
     "unknown_token": "a constituent with a word that the source does not tell",
     "punctuation": "a constituent of punctuation only",
+    "unbalanced": "a constituent with half of a pair of brackets or quotes: the parser went astray",
     "pronoun": "a lone pronoun or determiner",
     "number": "a constituent of numbers only",
     "too_long": "a constituent longer than --max-phrase-tokens",

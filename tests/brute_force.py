@@ -111,6 +111,7 @@ def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRule
         return "unknown_token"
     if all(is_punctuation(form) for form in forms[start:end]):
         return "punctuation"
+    whole_start, whole_end = start, end
     if rules.strip_punctuation:
         while is_punctuation(forms[start]):
             start += 1
@@ -124,6 +125,13 @@ def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRule
             place += 1
         if place < end:
             start = place
+    if rules.strip_punctuation:
+        if end < whole_end and takes_back(forms[start:end], forms[end], ")]}"):
+            end += 1
+        if start > whole_start and takes_back(forms[start:end], forms[start - 1], "([{"):
+            start -= 1
+        if open_brackets(forms[start:end]) or "".join(forms[start:end]).count('"') % 2:
+            return "unbalanced"
     words = [form.lower() for form in forms[start:end]]
     if rules.drop_pronouns and all(word in PRONOUNS | DETERMINERS or is_punctuation(word) for word in words):
         return "pronoun"
@@ -132,6 +140,19 @@ def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRule
     if len(words) > rules.max_tokens:
         return "too_long"
     return start, end
+
+
+def open_brackets(forms: Sequence[str]) -> int:
+    """How many more brackets open than close."""
+    text = "".join(forms)
+    return sum(text.count(each) for each in "([{") - sum(text.count(each) for each in ")]}")
+
+
+def takes_back(inside: Sequence[str], beside: str, brackets: str) -> bool:
+    """Whether the token beside a phrase is the other half of a bracket or quote inside."""
+    inner, outer = open_brackets(inside), open_brackets([beside])
+    lone_quote = "".join(inside).count('"') % 2 == 1 and beside.count('"') == 1
+    return lone_quote or (inner > 0 > outer if brackets == ")]}" else inner < 0 < outer)
 
 
 def count(occurrences: Iterable[Occurrence]) -> list[Row]:

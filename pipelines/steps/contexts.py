@@ -158,10 +158,9 @@ class Choose(Stage):
                 write.ledger.filtered["not_in_vocabulary"] += len(found.start) - candidates.num_rows
             write.counters["tokens"] += len(tokens.form)
             chosen = keep_lowest(pa.concat_tables([chosen, candidates]).combine_chunks(), most=self.contexts_per_phrase)
-        ranges = _phrase_ranges(phrases, sentences, self.contexts_per_phrase)
-        width = max(ranges[0].end - ranges[0].first, 1)
+        width = max(-(-manifest.rows // unit.ranges), 1)
         part = chosen.column("phrase_index").to_numpy() // width
-        write_parts(write, "chosen", chosen, part, parts=len(ranges))
+        write_parts(write, "chosen", chosen, part, parts=unit.ranges)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
@@ -17,8 +18,9 @@ from pipelines.stages import File, Stage, UnitWriter, Work, location
 from pipelines.steps.count import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS
-from schemas.storage import parquet_file
-from transforms.sources.duplicates import DROPS, KEYS, KeyRows, find_drops, without_paragraphs
+from schemas.storage import Folder, parquet_file
+from transforms.phrases.occurrences import I64
+from transforms.sources.duplicates import DROPS, ID, KEYS, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Document, Filtered, Item, Link, Redirect, Rejected
@@ -190,12 +192,14 @@ def _shard_numbers(work: Work) -> dict[int, int]:
     return numbers
 
 
-@dataclass(frozen=True)
-class FindDuplicates(Stage):
-    """Reduce of the exchange by id, text or paragraph: all but the first of each key are to be dropped."""
+class _Find(Stage):
+    """Reduce of the exchange by key: all but the first of each are to be dropped."""
 
-    name: ClassVar[str] = "find_duplicates"
     Unit: ClassVar[type] = Range
+
+    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
+        """Which keys count."""
+        raise NotImplementedError
 
     def plan(self, work: Work) -> list[Range]:
         files = work.files("extract", "keys")
@@ -215,12 +219,49 @@ class FindDuplicates(Stage):
             shard = pc.add(keys.column("shard"), before[each.unit])
             tables.append(keys.set_column(keys.column_names.index("shard"), "shard", shard))
         keys = pa.concat_tables(tables)
+        keys = keys.filter(self.wanted(keys, work))
         order = [(name, "ascending") for name in ("key_hi", "key_lo", "kind", "shard", "row", "paragraph")]
         drops = find_drops(keys.take(pc.sort_indices(keys, sort_keys=order)).combine_chunks())
         if drops.num_rows:
             groups = -(-len(work.files("extract", "train")) // SHARDS_A_DROP)
             part = drops.column("shard").to_numpy() // SHARDS_A_DROP
             write_parts(write, "drops", drops, part, parts=groups)
+
+
+@dataclass(frozen=True)
+class FindDuplicateIds(_Find):
+    """Documents whose id an earlier one has: the same document again, or another."""
+
+    name: ClassVar[str] = "find_duplicate_ids"
+
+    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
+        return pc.equal(keys.column("kind"), ID)
+
+
+@dataclass(frozen=True)
+class FindDuplicates(_Find):
+    """Documents or paragraphs of a text that an earlier one has; documents dropped for their id do not count."""
+
+    name: ClassVar[str] = "find_duplicates"
+
+    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
+        dropped = [_places(_read(work.folder, file)) for file in work.files("find_duplicate_ids", "drops")]
+        gone = np.isin(_places(keys), np.concatenate([np.zeros(0, np.int64), *dropped]))
+        return pc.and_(pc.not_equal(keys.column("kind"), ID), pa.array(~gone))
+
+
+def _read(folder: Folder, file: File) -> pa.Table:
+    with parquet_file(folder, file.path) as reader:
+        return reader.read(use_threads=False)
+
+
+def _places(table: pa.Table) -> I64:
+    """A number for each row's document: shard and row in it."""
+    return (table.column("shard").to_numpy() << 32) + table.column("row").to_numpy()
+
+
+def _drops(work: Work) -> list[File]:
+    return [file for stage in ("find_duplicate_ids", "find_duplicates") for file in work.files(stage, "drops")]
 
 
 @dataclass(frozen=True)
@@ -232,10 +273,9 @@ class Drop(Stage):
     Unit: ClassVar[type] = ShardGroup
 
     def plan(self, work: Work) -> list[ShardGroup]:
-        files = work.files("find_duplicates", "drops")
         found: set[int] = set()
         groups = 0
-        for file in files:
+        for file in _drops(work):
             with parquet_file(work.folder, file.path) as reader:
                 groups = reader.num_row_groups
                 found |= {group for group in range(groups) if reader.metadata.row_group(group).num_rows}
@@ -245,13 +285,11 @@ class Drop(Stage):
         work = write.work
         shards = work.files("extract", "train")
         drops: dict[int, dict[int, dict[int, str]]] = {}
-        for file in work.files("find_duplicates", "drops"):
+        for file in _drops(work):
             with parquet_file(work.folder, file.path) as reader:
                 rows = reader.read_row_group(unit.group, use_threads=False).cast(DROPS).to_pylist()
             for row in rows:
-                document = drops.setdefault(row["shard"], {}).setdefault(row["row"], {})
-                # A document may be dropped for its id and for its text: a fault goes before a rule.
-                document[row["paragraph"]] = max(document.get(row["paragraph"], ""), row["reason"])
+                drops.setdefault(row["shard"], {}).setdefault(row["row"], {})[row["paragraph"]] = row["reason"]
         for shard in sorted(drops):
             self._rewrite(shards[shard], drops[shard], write)
 

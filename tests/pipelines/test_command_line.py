@@ -47,7 +47,7 @@ def test_a_run_says_what_it_did_and_nothing_else(finished):
     assert done.returncode == 0, done.stderr
     stages = [line.split(":")[0] for line in done.stderr.splitlines()]
     assert stages == [
-        *("extract", "find_duplicates", "drop", "parse", "count", "add_up", "select"),
+        *("extract", "find_duplicate_ids", "find_duplicates", "drop", "parse", "count", "add_up", "select"),
         *("choose", "keep", "cut", "order"),
     ], done.stderr
     for word in ("documents ", "sentences ", "phrases ", "contexts ", "filtered: ", "rejected: nothing", "[MASK]"):

@@ -132,23 +132,37 @@ def test_exact_duplicates(tmp_path, dedup, texts, expected, filtered, shard_byte
     assert manifest.rows == manifest.stage("extract").ledger.written - ledger.filtered.total()
 
 
-def test_two_dumps_of_one_wiki_share_ids(tmp_path):
-    def dump(name: str, text: str) -> Path:
-        path = tmp_path / name
-        path.write_text(
-            "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
-            "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
-            '<namespace key="0" case="first-letter" /></namespaces></siteinfo><page><title>Emma</title><ns>0</ns>'
-            f"<id>7</id><revision><id>1</id><model>wikitext</model><text>{text}</text></revision></page></mediawiki>"
+def dump(path: Path, pages: dict[int, str]) -> Path:
+    path.write_text(
+        "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
+        "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
+        '<namespace key="0" case="first-letter" /></namespaces></siteinfo>'
+        + "".join(
+            f"<page><title>Page {number}</title><ns>0</ns><id>{number}</id><revision><id>1</id><model>wikitext</model>"
+            f"<text>{text}</text></revision></page>"
+            for number, text in pages.items()
         )
-        return path
+        + "</mediawiki>"
+    )
+    return path
 
-    old, new = dump("old.xml", "Emma is a novel."), dump("new.xml", "Emma is a great novel.")
+
+def test_two_dumps_of_one_wiki_share_ids(tmp_path):
+    old = dump(tmp_path / "old.xml", {7: "Emma is a novel."})
+    new = dump(tmp_path / "new.xml", {7: "Emma is a great novel."})
     manifest = extract(tmp_path / "out", f"--input={old}", f"--input={new}")
     assert [row["text"] for row in rows(tmp_path / "out")] == ["Emma is a great novel."], "new.xml comes before old.xml"
     assert manifest.stage("drop").ledger.rejected == {"duplicate_id": 1}
     [reject] = rows(tmp_path / "out", "rejects")
     assert (reject["reason"], reject["position"]) == ("duplicate_id", "enwiki:7")
+
+
+@pytest.mark.parametrize("dedup", ["documents", "paragraphs"])
+def test_a_document_dropped_for_its_id_is_not_the_first_with_its_text(tmp_path, dedup):
+    one = dump(tmp_path / "a.xml", {7: "An article."})
+    two = dump(tmp_path / "b.xml", {7: LONG, 8: LONG})
+    extract(tmp_path / "out", f"--input={one}", f"--input={two}", f"--dedup={dedup}")
+    assert [row["text"] for row in rows(tmp_path / "out")] == ["An article.", LONG]
 
 
 def test_real_dumps_keep_every_link_in_place(tmp_path, test_data):

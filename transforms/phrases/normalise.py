@@ -5,10 +5,11 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
 1. Its tokens are joined by one space where the text has white space between them, by nothing where it has none.
 2. Letters are lower-cased (NFC; typographic apostrophes and quotes count as straight ones).
 3. Leading and trailing punctuation tokens go. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
+   A bracket or quote stays where its other half is inside: sulfuric acid (H2SO4).
 4. Leading determiners go: "the old man" and "an old man" are occurrences of "old man". The span of the occurrence
    shrinks with the phrase, so that the surface is what the phrase says.
-5. What is then longer than `max_tokens`, empty, only pronouns and determiners, or only numbers is left out, and so is
-   what holds an unknown token (WikiText's <unk>).
+5. What is then longer than `max_tokens`, empty, with half of a pair of brackets or quotes, only pronouns and
+   determiners, or only numbers is left out, and so is what holds an unknown token (WikiText's <unk>).
 6. Constituents that now cover the same words count once, under the first label in the order NP, VP, PP, ADJP, ADVP.
 
 `docs/phrases.md` is the page for users; `transforms/phrases/occurrences.py` does this for whole shards at once.

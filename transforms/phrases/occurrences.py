@@ -138,10 +138,15 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
     trimmed = punctuation if rules.strip_punctuation else nothing
     # A constituent of punctuation only is no phrase whatever the options say.
     keep(_next_not(punctuation)[start] < end, "punctuation")
+    whole_start, whole_end = start, end
     end = _previous_not(trimmed)[end - 1] + 1
     leading = _next_not(trimmed | determiner if rules.strip_determiners else trimmed)[start]
     # A lone determiner stands for a noun: "this".
     start = np.where(leading < end, leading, _next_not(trimmed)[start])
+    if rules.strip_punctuation:
+        pairs = _Pairs(tokens)
+        start, end = pairs.mend(start, end, whole_start, whole_end)
+        keep(pairs.complete(start, end), "unbalanced")
     if rules.drop_pronouns:
         pronoun = tokens.has(lambda form: form.lower() in PRONOUNS)
         keep(_next_not(pronoun | determiner | punctuation)[start] < end, "pronoun")
@@ -156,6 +161,38 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
     keep(first, "same_words")
     hi, lo = slice_hashes(tokens.buffer, tokens.byte_start[start], tokens.byte_end[end - 1])
     return Occurrences(start, end, owner, label, hi, lo, read, filtered)
+
+
+class _Pairs:
+    """Brackets and double quotes, which a phrase may hold in pairs only."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        depth = [
+            sum(form.count(each) for each in "([{") - sum(form.count(each) for each in ")]}") for form in tokens.forms
+        ]
+        quotes = [form.count('"') for form in tokens.forms]
+        # One entry more, for the token behind the last.
+        self._depth, self._quotes = (np.append(np.array(each, np.int64)[tokens.form], 0) for each in (depth, quotes))
+        self._depths, self._all_quotes = (np.cumsum(each) - each for each in (self._depth, self._quotes))
+
+    def _open(self, start: I64, end: I64) -> tuple[I64, Bools]:
+        """How many more brackets open than close in the spans, and whether a quote is without its other."""
+        depth = self._depths[end] - self._depths[start]
+        return depth, (self._all_quotes[end] - self._all_quotes[start]) % 2 == 1
+
+    def complete(self, start: I64, end: I64) -> Bools:
+        depth, odd = self._open(start, end)
+        return (depth == 0) & ~odd
+
+    def mend(self, start: I64, end: I64, first: I64, last: I64) -> tuple[I64, I64]:
+        """Take back the bracket or quote next to a span, within [first, last), whose other half is inside."""
+        depth, odd = self._open(start, end)
+        behind = (end < last) & (((depth > 0) & (self._depth[end] < 0)) | (odd & (self._quotes[end] == 1)))
+        end = end + behind
+        depth, odd = self._open(start, end)
+        before = np.maximum(start - 1, 0)
+        opens = ((depth < 0) & (self._depth[before] > 0)) | (odd & (self._quotes[before] == 1))
+        return start - ((start > first) & opens), end
 
 
 def slice_strings(buffer: U8, start: I64, end: I64) -> pa.StringArray:
