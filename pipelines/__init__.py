@@ -1,0 +1,1 @@
+"""Commands: raw text to datasets. `python -m pipelines` lists them."""

@@ -1,0 +1,1 @@
+"""Training and evaluation on finished datasets; never imports apache_beam."""

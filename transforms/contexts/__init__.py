@@ -1,0 +1,1 @@
+"""Masked contexts of phrases."""

@@ -1,0 +1,1 @@
+"""Texts to sentences with constituents, by one of several parsers."""

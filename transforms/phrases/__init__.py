@@ -1,0 +1,1 @@
+"""Constituents to phrases: normalising, finding, counting."""

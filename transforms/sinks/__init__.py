@@ -1,0 +1,1 @@
+"""What is written beside a dataset's shards."""

@@ -1,0 +1,1 @@
+"""Raw text of many formats to documents."""
