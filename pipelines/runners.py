@@ -125,22 +125,12 @@ class LocalPool:
                     self._progress.advance(stage, future.result())
                 except UserError:
                     raise
-                except BrokenProcessPool as error:
-                    self._stop(kill=True)
-                    attempts[unit] += 1
-                    if attempts[unit] >= ATTEMPTS:
-                        raise UserError(
-                            f"{stage.name}: a worker process died {ATTEMPTS} times on unit {unit} or beside it, most "
-                            "likely out of memory: use fewer --workers; --resume goes on with what is done"
-                        ) from error
-                    again.append(unit)
                 except Exception as error:
+                    if isinstance(error, BrokenProcessPool):
+                        self._stop(kill=True)
                     attempts[unit] += 1
                     if attempts[unit] >= ATTEMPTS:
-                        raise StageError(
-                            f"{stage.name}: unit {unit} failed {ATTEMPTS} times: {type(error).__name__}: {error}; "
-                            "--resume goes on with what is done"
-                        ) from error
+                        raise _given_up(stage, unit, error) from error
                     again.append(unit)
         finally:
             for future in futures:
@@ -168,6 +158,17 @@ class LocalPool:
             for process in processes:
                 process.join()
         self._executor = None
+
+
+def _given_up(stage: Stage, unit: int, error: Exception) -> Exception:
+    """The error that ends the run after the last attempt at a unit."""
+    if isinstance(error, BrokenProcessPool):
+        return UserError(
+            f"{stage.name}: a worker process died {ATTEMPTS} times on unit {unit} or beside it, most likely out of "
+            "memory: use fewer --workers; --resume goes on with what is done"
+        )
+    what = f"{type(error).__name__}: {error}"
+    return StageError(f"{stage.name}: unit {unit} failed {ATTEMPTS} times: {what}; --resume goes on with what is done")
 
 
 @contextmanager

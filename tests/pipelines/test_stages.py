@@ -93,6 +93,12 @@ def test_a_unit_failing_once_is_tried_again(tmp_path, reference):
     assert hashes(tmp_path / "words") == reference
 
 
+def test_a_killed_worker_is_noticed_and_its_units_tried_again(tmp_path, reference):
+    run_build(word_count(tmp_path / "words", TEXTS, die_once=str(tmp_path / "mark")))
+    assert (tmp_path / "mark").exists()
+    assert hashes(tmp_path / "words") == reference
+
+
 def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path):
     with pytest.raises(RuntimeError, match=r"count: unit . failed 3 times: ValueError: it always fails; --resume"):
         run_build(word_count(tmp_path / "words", TEXTS, fail_always=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -39,6 +41,7 @@ class CountWords(Stage):
     texts: tuple[str, ...]
     ranges: int = 3
     fail_once: str = location(default="")
+    die_once: str = location(default="")
     fail_always: bool = location(default=False)
 
     def plan(self, work: Work) -> list[Text]:
@@ -63,6 +66,9 @@ class CountWords(Stage):
         write.ledger.read += len(words)
         write.ledger.written += len(words)
         write.counters["tokens"] += len(words)
+        if self.die_once and not (mark := Path(self.die_once)).exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.fail_always:
             raise ValueError("it always fails")
         if self.fail_once and not (mark := Path(self.fail_once)).exists():
