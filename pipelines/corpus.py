@@ -8,6 +8,7 @@ What lies between the input and the output is kept beside the output: `<output>-
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import record_name
 from schemas.storage import Folder
 from transforms.contexts.windows import WindowRules
-from transforms.parsing.registry import parser_identity
+from transforms.parsing.registry import MEANS, parser_identity
 from transforms.phrases.normalise import PhraseRules
 from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
@@ -125,7 +126,13 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
         return [documents_of(source.dataset, source.manifest, options.documents), source.dataset]
     before = documents(source, options, documents_output)
     settings = parser_options(options)
-    stage = Parse(parser=options.parser, parser_options=settings, documents=before.folder.uri)
+    means = tuple(each for each in settings if each[0] in MEANS.get(options.parser, ()))
+    stage = Parse(
+        parser=options.parser,
+        parser_options=tuple(each for each in settings if each not in means),
+        documents=before.folder.uri,
+        means=means,
+    )
     build = Build(
         output=output,
         schema=records.SENTENCES,
@@ -141,7 +148,8 @@ def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) ->
     """The documents that given sentences were made from; contexts are cut from their text."""
     made_from = manifest.inputs[0]
     local = dataset.folder.is_local and "://" not in made_from.path
-    found = Folder(elsewhere or (f"{dataset.folder.uri.rstrip('/')}/{made_from.path}" if local else made_from.path))
+    beside = os.path.normpath(f"{dataset.folder.uri}/{made_from.path}") if local else made_from.path
+    found = Folder(elsewhere or beside)
     remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
     try:
         documents_manifest = read_manifest(found)

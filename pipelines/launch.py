@@ -72,5 +72,5 @@ def _run(command: Command, arguments: Sequence[str] | None) -> int:
     progress = Progress()
     if todo:
         runners.run(todo, runner=chosen.runner, workers=chosen.workers, beam_args=beam_args, progress=progress)
-    print(summary.text([dataset.folder for dataset in chain], progress.seconds))
+    print(summary.text([dataset.folder for dataset in chain], progress.rates))
     return 0

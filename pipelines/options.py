@@ -163,9 +163,9 @@ def choice_of_labels(text: str) -> tuple[str, ...]:
     return tuple(label for label in PHRASE_LABELS if label in wanted)
 
 
-def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | int], ...]:
+def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | float], ...]:
     """The parser's own options, sorted by name."""
-    found: dict[str, str | int] = {}
+    found: dict[str, str | float] = {}
     if options.model is not None:
         found["model"] = options.model
     if options.max_sentence_tokens is not None:
@@ -174,5 +174,15 @@ def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | int], 
         name, equals, value = each.partition("=")
         if not equals:
             raise UserError(f"--parser-option {each}: must be NAME=VALUE")
-        found[name.replace("-", "_")] = int(value) if value.isdigit() else value
+        found[name.replace("-", "_")] = _value(value)
     return tuple(sorted(found.items()))
+
+
+def _value(text: str) -> str | float:
+    """A number, where the text is one."""
+    for of in (int, float):
+        try:
+            return of(text)
+        except ValueError:
+            continue
+    return text

@@ -19,14 +19,18 @@ class Progress:
         self._done = 0
         self._units = 0
         self._begun = 0.0
+        self._tokens = 0
         self.seconds: dict[str, float] = {}
         """Wall time of each stage of this run."""
+        self.rates: dict[str, float] = {}
+        """Tokens a second of each stage of this run that has to do with tokens."""
 
     def begin(self, stage: Stage, units: int) -> None:
-        self._done, self._units, self._begun = 0, units, time.monotonic()
+        self._done, self._tokens, self._units, self._begun = 0, 0, units, time.monotonic()
 
     def advance(self, stage: Stage, completion: Completion) -> None:
         self._done += 1
+        self._tokens += completion.counters.get("tokens", 0)
         if self._live:
             self._stream.write(f"\r\x1b[K{stage.name}: {self._done:,}/{self._units:,} units")
             self._stream.flush()
@@ -34,8 +38,10 @@ class Progress:
     def end(self, stage: Stage, completions: Sequence[Completion]) -> None:
         seconds = time.monotonic() - self._begun
         self.seconds[stage.name] = seconds
-        tokens = sum(each.counters.get("tokens", 0) for each in completions)
-        rate = f", {tokens / seconds:,.0f} tokens/s" if tokens and seconds > 0.05 and self._units else ""
+        rate = ""
+        if self._tokens:
+            self.rates[stage.name] = self._tokens / seconds
+            rate = f", {self.rates[stage.name]:,.0f} tokens/s"
         units = f"{len(completions):,} unit{'' if len(completions) == 1 else 's'}"
         before = len(completions) - self._units
         known = f" ({before:,} done before)" if before else ""

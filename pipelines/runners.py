@@ -188,9 +188,18 @@ def _start_worker() -> None:
     import pyarrow as pa
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     pa.set_cpu_count(1)
     pa.set_io_thread_count(2)
     silence()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed has nobody to work for."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _work(work: Work, stage: Stage, unit: int) -> Completion:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -11,15 +13,15 @@ from schemas.storage import Folder, parquet_file
 _PLURALS = {"Document": "documents", "Sentence": "sentences", "Phrase": "phrases", "Context": "contexts"}
 
 _NEXT = {
-    "Document": "python -m pipelines.parse_sentences --input {output}",
-    "Sentence": "python -m pipelines.count_phrases --input {output}",
-    "Phrase": "python -m schemas.check {output}",
-    "Context": 'python -c "import datasets; print(datasets.load_dataset({output!r}))"',
+    "Document": "pipelines.parse_sentences --input",
+    "Sentence": "pipelines.count_phrases --input",
+    "Phrase": "schemas.check",
+    "Context": "schemas.check",
 }
 
 
-def text(datasets: Sequence[Folder], seconds: Mapping[str, float]) -> str:
-    """The summary of a chain of datasets, the last of them the output; `seconds` is the time of each stage run."""
+def text(datasets: Sequence[Folder], rates: Mapping[str, float]) -> str:
+    """The summary of a chain of datasets, the last of them the output; `rates` are tokens/s by stage."""
     manifests = [(folder, read_manifest(folder)) for folder in datasets]
     lines = [""]
     width = max(len(str(folder)) for folder in datasets)
@@ -28,18 +30,26 @@ def text(datasets: Sequence[Folder], seconds: Mapping[str, float]) -> str:
     for heading, kind in (("filtered", "filtered"), ("rejected", "rejected")):
         reasons = _reasons([manifest for _, manifest in manifests], kind)
         lines.append(f"{heading}: {reasons or 'nothing'}")
-    rates = _rates([manifest for _, manifest in manifests], seconds)
     if rates:
-        lines.append(f"tokens/s: {rates}")
+        lines.append("tokens/s: " + ", ".join(f"{stage} {rate:,.0f}" for stage, rate in rates.items()))
     output, last = manifests[-1]
-    lines += ["", *_samples(output, last), "", f"next: {_NEXT[last.record].format(output=str(output))}"]
+    lines += ["", *_samples(output, last), "", f"next: {_python()} -m {_NEXT[last.record]} {output}"]
     return "\n".join(lines)
+
+
+def _python() -> str:
+    """This Python, as one would type it here."""
+    here = os.path.relpath(sys.executable)
+    return "python" if here.startswith(os.pardir) else here
 
 
 def _shards(manifest: Manifest) -> str:
     size = sum(shard.bytes for shard in manifest.shards)
-    number = len(manifest.shards)
-    return f"{number:,} shard{'' if number == 1 else 's'}, {size / 1e6:,.1f} MB"
+    return f"{_plural(len(manifest.shards), 'shard')}, {size / 1e6:,.1f} MB"
+
+
+def _plural(number: object, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _reasons(manifests: Sequence[Manifest], kind: str) -> str:
@@ -51,17 +61,9 @@ def _reasons(manifests: Sequence[Manifest], kind: str) -> str:
             if counts:
                 named = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in counts.most_common())
                 parts.append(f"{stage.ledger.counts}: {named}" if stage.ledger else named)
+        if paragraphs := manifest.counter("duplicate_paragraphs") if kind == "filtered" else 0:
+            parts.append(f"paragraphs: {paragraphs:,} duplicate paragraph")
     return "; ".join(parts)
-
-
-def _rates(manifests: Sequence[Manifest], seconds: Mapping[str, float]) -> str:
-    rates = []
-    for manifest in manifests:
-        for stage in manifest.stages:
-            tokens, spent = stage.counters.get("tokens", 0), seconds.get(stage.name, 0.0)
-            if tokens and spent > 0.05:
-                rates.append(f"{stage.name} {tokens / spent:,.0f}")
-    return ", ".join(rates)
 
 
 def _samples(folder: Folder, manifest: Manifest, number: int = 3) -> list[str]:
@@ -82,7 +84,9 @@ def _sample(record: str, row: Mapping[str, object]) -> list[str]:
             f"    {_around(context, mask)}",
         ]
     if record == "Phrase":
-        return [f"{row['phrase']} ({row['label']}, {row['frequency']}x in {row['document_frequency']} documents)"]
+        return [
+            f"{row['phrase']} ({row['label']}, {row['frequency']}x in {_plural(row['document_frequency'], 'document')})"
+        ]
     name = row["sentence_id"] if record == "Sentence" else row["title"]
     return [f"{name}: {_around(str(row['text']), 0)}"]
 

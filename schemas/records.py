@@ -187,7 +187,7 @@ FILTER_REASONS = {
     "no_text": "a record without text once its markup is gone",
     "not_sampled": "a document outside --sample-documents",
     "duplicate_document": "a document whose text another has (--dedup=documents), or the same document again",
-    "duplicate_paragraph": "a document of which no paragraph was left (--dedup=paragraphs)",
+    "duplicate_paragraph": "a document of which only short lines were left (--dedup=paragraphs)",
     "unknown_token": "a constituent with a word that the source does not tell",
     "punctuation": "a constituent of punctuation only",
     "unbalanced": "a constituent with half of a pair of brackets or quotes: the parser went astray",

@@ -20,7 +20,7 @@ from schemas.errors import UserError
 from schemas.records import DOCUMENTS
 from schemas.storage import Folder, parquet_file
 from transforms.phrases.occurrences import I64
-from transforms.sources.duplicates import DROPS, ID, KEYS, KeyRows, find_drops, without_paragraphs
+from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Document, Filtered, Item, Link, Redirect, Rejected
@@ -315,7 +315,8 @@ class Drop(Stage):
                 links = [Link(**link) for link in document["links"]]
                 text, links = without_paragraphs(document["text"], links, reasons)
                 write.counters["duplicate_paragraphs"] += len(reasons)
-                if not text:
+                # What remains of a copy are the short lines that are never duplicates.
+                if all(len(line) < MIN_PARAGRAPH for line in text.split("\n")):
                     write.ledger.filtered["duplicate_paragraph"] += 1
                     continue
                 document |= {"text": text, "links": [link._asdict() for link in links]}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
-from transforms.parsing.registry import load_parser
 
 from pipelines.stages import Stage, UnitWriter, Work, location
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES
 from schemas.storage import Folder, parquet_file
 from transforms.parsing.interface import ParsedSentence, Parser
+from transforms.parsing.registry import load_parser
 
 
 class DocumentShard(NamedTuple):
@@ -36,14 +36,15 @@ class Parse(Stage):
     Unit: ClassVar[type] = DocumentShard
 
     parser: str
-    parser_options: tuple[tuple[str, str | int], ...]
+    parser_options: tuple[tuple[str, str | float], ...]
     documents: str = location()
+    means: tuple[tuple[str, str | float], ...] = location(default=())
 
     def plan(self, work: Work) -> list[DocumentShard]:
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def process(self, unit: DocumentShard, write: UnitWriter) -> None:
-        parser = cached_parser(self.parser, self.parser_options)
+        parser = cached_parser(self.parser, self.parser_options + self.means)
         with parquet_file(Folder(self.documents), unit.path) as reader:
             documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
         doc_ids = documents.column("doc_id").to_pylist()
@@ -131,7 +132,7 @@ def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArra
 
 
 @functools.lru_cache(maxsize=2)
-def cached_parser(name: str, options: tuple[tuple[str, str | int], ...]) -> Parser:
+def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Parser:
     """The parser, loaded once a process."""
     keywords: Mapping[str, Any] = dict(options)
     return load_parser(name, **keywords)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -52,7 +55,41 @@ def test_a_run_says_what_it_did_and_nothing_else(finished):
     ], done.stderr
     for word in ("documents ", "sentences ", "phrases ", "contexts ", "filtered: ", "rejected: nothing", "[MASK]"):
         assert word in done.stdout
-    assert f"next: python -c \"import datasets; print(datasets.load_dataset('{output}'))\"" in done.stdout
+    assert done.stdout.endswith(f"-m schemas.check {output}\n")
+
+
+def test_a_killed_run_leaves_no_worker_and_goes_on(tale, tmp_path):
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(200):
+        (many / f"tale{number}.txt").write_text(TEXT * 20)
+    command = [sys.executable, "-m", "pipelines.mine_contexts", f"--input={many}", f"--output={tmp_path}/out"]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert started.stderr is not None
+    for line in started.stderr:
+        if line.startswith("drop:"):
+            break
+    done = tmp_path / "out-sentences/_work/parse/done"
+    wait_for(lambda: done.is_dir())
+    workers = psutil.Process(started.pid).children(recursive=True)
+    assert workers
+    started.kill()
+    started.wait(timeout=60)
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive
+    refused = run(f"--input={many}", f"--output={tmp_path}/out")
+    assert refused.returncode == 2
+    assert "holds an unfinished run; --resume goes on with it" in refused.stderr
+    finished = run(f"--input={many}", f"--output={tmp_path}/out", "--resume")
+    assert finished.returncode == 0, finished.stderr
+    assert "done before)" in finished.stderr
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_the_rows_are_the_triplets_of_the_paper(finished):
@@ -104,6 +141,8 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
         (["--labels=NP,SBAR"], "--labels NP,SBAR: choose among NP, VP, PP, ADJP, ADVP"),
         (["--parser-option=fast"], "--parser-option fast: must be NAME=VALUE"),
         (["--parser=spacy", "--model=nowhere"], "the parser spacy: "),
+        (["--parser-option=fast=1"], "the parser spacy has no option 'fast'; it takes model, max_tokens"),
+        (["--parser=benepar", "--model=nowhere_en"], "the parser benepar: "),
         (["--input={missing}"], "{missing}' does not exist"),
         (["--input={tale}", "--output={full}"], "{full}: is not empty and holds no phrasemill dataset"),
         (["--input={tale}", "--input-format=parquet"], "parquet"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from typing import Any
 
 from schemas.errors import UserError
@@ -18,6 +19,9 @@ _CLASSES = {
 
 PARSERS = tuple(_CLASSES)
 
+MEANS = {"corenlp": ("endpoint", "home", "memory", "threads", "timeout")}
+"""Options that say by what means a parser works, not what it finds: they are no part of a fingerprint."""
+
 
 def load_parser(name: str, **options: Any) -> Parser:
     """Load a parser with its own options (docs/parsers.md). UserError names what is missing or unknown."""
@@ -28,9 +32,19 @@ def load_parser(name: str, **options: Any) -> Parser:
         parser = getattr(importlib.import_module(module), cls)
     except ModuleNotFoundError as error:
         raise UserError(f"the parser {name} needs {error.name}: pip install 'phrasemill[{name}]'") from error
+    known = list(inspect.signature(parser).parameters)
+    for option in sorted({*options} - {*known}):
+        raise UserError(f"the parser {name} has no option {option!r}; it takes {', '.join(known)}")
     try:
         return parser(**options)
-    except (OSError, LookupError, TypeError, ValueError) as error:
+    except LookupError as error:
+        # NLTK looks for benepar's models, and says so in twenty lines.
+        model = options.get("model", "")
+        raise UserError(
+            f"the parser {name}: found no model {model!r}; give the path of one, or fetch it first: "
+            f"python -c \"import benepar; benepar.download('{model}')\""
+        ) from error
+    except (OSError, TypeError, ValueError) as error:
         raise UserError(f"the parser {name}: {error}") from error
 
 

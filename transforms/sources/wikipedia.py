@@ -194,8 +194,8 @@ def _pages(filesystem: fs.FileSystem, path: str, segment: Segment, limit: int) -
                 yield from cutter.add(offset, data)
             start = None
         except Damaged as damaged:
-            yield from cutter.cut()
             yield Corrupt(damaged.reason, damaged.byte, damaged.message)
+            yield from cutter.cut()
             start = damaged.resume
             ending = b""
     # The last page may go on behind the segment. Damage there is for the reader of that segment to report.

@@ -21,6 +21,7 @@ from html.entities import html5
 
 from transforms.sources.items import Link
 from transforms.sources.templates import expand, expansion_of
+from transforms.sources.text import clean
 
 GAP = "\x01"  # something was dropped here
 OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
@@ -110,7 +111,7 @@ def plain_text(
     nodes = wikitext.count("{{") + wikitext.count("[[") + wikitext.count("<") + wikitext.count("{|")
     if nodes > max_nodes:
         raise TooComplex("too_many_nodes", f"{nodes:,} nodes of markup, limit {max_nodes:,}")
-    text = _FORGED.sub("", wikitext).replace("\r\n", "\n")
+    text = _FORGED.sub("", wikitext).replace("\r\n", "\n").replace("\u2028", " ").replace("\u2029", " ")
     text = _outline(text, max_depth)
     text = _characters(text)
     text = _tags(text)
@@ -691,7 +692,11 @@ def _place_links(text: str, targets: list[str]) -> tuple[str, tuple[Link, ...]]:
     for index, piece in enumerate(_MARKS.split(text)):
         if index % 2:
             number, _, piece = piece.partition(MIDDLE)
-            links.append(Link(position, position + len(piece), targets[int(number)]))
+            piece = clean(piece)
+            if piece:
+                links.append(Link(position, position + len(piece), targets[int(number)]))
+        else:
+            piece = clean(piece)
         pieces.append(piece)
         position += len(piece)
     return "".join(pieces), tuple(links)
