@@ -205,7 +205,9 @@ def test_real_paragraphs_and_links(tmp_path, test_data):
     number = itertools.count()
     mirror = re.sub(
         r"(<text[^>]*>)(?!#)",
-        lambda text: f"{text[0]}The mirror says of page {next(number)} what [[Emma|nobody]] else has said of it.\n\n",
+        lambda text: (
+            f"{text[0]}The mirror says of page {next(number)} what [[Emma|nobody]] else has ever said of it before.\n\n"
+        ),
         dump.replace("<dbname>enwiki<", "<dbname>mirrorwiki<"),
     )
     (tmp_path / "a.xml").write_text(dump)
