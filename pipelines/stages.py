@@ -157,7 +157,7 @@ class UnitWriter:
 
     def __init__(self, work: Work, stage: Stage, unit: int, attempt: str) -> None:
         self.work = work
-        self._stage, self._unit, self._attempt = stage, unit, attempt
+        self._stage, self._unit = stage, unit
         self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
         self.files: list[File] = []
         self.ledger = Ledger(stage.counts)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from schemas.errors import UserError
-from schemas.records import RECORDS, SCHEMA_VERSION, record_name
+from schemas.records import RECORDS, SCHEMA_VERSION
 from schemas.storage import Folder
 
 MANIFEST = "manifest.json"
@@ -243,9 +243,3 @@ def canonical_hash(value: Any) -> str:
 
 def total(ledgers: Iterable[Ledger], counts: str) -> Ledger:
     return sum(ledgers, start=Ledger(counts))
-
-
-def check_record(arrow_schema: pa.Schema, manifest: Manifest, folder: Folder) -> None:
-    """UserError unless the dataset holds records of this type."""
-    if manifest.record != record_name(arrow_schema):
-        raise UserError(f"{folder}: holds {manifest.record} records; {record_name(arrow_schema)} records are needed")

@@ -291,13 +291,6 @@ def split_role(kind: str, split: str) -> str:
     return f"{kind}-{split}"
 
 
-def _row_ranges(work: Work) -> list[RowRange]:
-    """The shards of the dataset, in order of the splits and of the row keys."""
-    units = work.units("cut")
-    ranges = units[0][4] if units else [1, 0]
-    return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
-
-
 @dataclass(frozen=True)
 class Order(Stage):
     """Reduce of the exchange by row: a shard of the dataset in hash order, each row with its negative.
