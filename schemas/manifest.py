@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -239,7 +239,3 @@ def canonical_hash(value: Any) -> str:
     """A hash of a JSON value that does not depend on the order of keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def total(ledgers: Iterable[Ledger], counts: str) -> Ledger:
-    return sum(ledgers, start=Ledger(counts))
