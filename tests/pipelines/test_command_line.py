@@ -142,7 +142,7 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
         (["--parser-option=fast"], "--parser-option fast: must be NAME=VALUE"),
         (["--parser=spacy", "--model=nowhere"], "the parser spacy: "),
         (["--parser-option=fast=1"], "the parser spacy has no option 'fast'; it takes model, max_tokens"),
-        (["--parser=benepar", "--model=nowhere_en"], "the parser benepar: "),
+        (["--parser=benepar", "--model=nowhere_en"], "the parser benepar"),
         (["--input={missing}"], "{missing}' does not exist"),
         (["--input={tale}", "--output={full}"], "{full}: is not empty and holds no phrasemill dataset"),
         (["--input={tale}", "--input-format=parquet"], "parquet"),
