@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
@@ -19,7 +20,6 @@ from pipelines.steps.count import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS
 from schemas.storage import Folder, parquet_file
-from transforms.phrases.occurrences import I64
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS
@@ -255,7 +255,7 @@ def _read(folder: Folder, file: File) -> pa.Table:
         return reader.read(use_threads=False)
 
 
-def _places(table: pa.Table) -> I64:
+def _places(table: pa.Table) -> npt.NDArray[np.int64]:
     """A number for each row's document: shard and row in it."""
     return (table.column("shard").to_numpy() << 32) + table.column("row").to_numpy()
 
