@@ -12,6 +12,7 @@ from transforms.parsing.treebank import (
     TreebankSentence,
     bare_label,
     read_treebank,
+    read_trees,
     sentences_of,
     unescape,
 )
@@ -135,3 +136,25 @@ def test_real_treebanks(test_data: Path) -> None:
     assert (len(gum), sum(len(sentence.words) for sentence in gum)) == (693, 16_241)
     craft = list(read_treebank(test_data / "treebanks" / "craft" / "dev.ptb"))
     assert (len(craft), sum(len(sentence.words) for sentence in craft)) == (2780, 67_652)
+
+
+def test_a_faulty_tree_is_left_out_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "bank.ptb"
+    path.write_text(
+        "(NP (NN one))\n(NP (NN two words))\n(S\n  (VP (VB Go)\n  (. .)))\n((NP (NN last)\n(NP (NN end))\n"
+    )
+    faults: list[TreebankError] = []
+    assert [sentence.words for sentence in read_trees(path, faults)] == [["one"], ["Go", "."], ["end"]]
+    assert [str(fault).removeprefix(f"{tmp_path}/") for fault in faults] == [
+        "bank.ptb:2: two words, 'two' and 'words', under 'NN'",
+        "bank.ptb:6: 2 ')' are missing from the tree that begins here",
+    ]
+
+
+def test_a_real_treebank_with_faults(test_data: Path) -> None:
+    faults: list[TreebankError] = []
+    craft = list(read_trees(test_data / "treebanks" / "craft" / "train.ptb", faults))
+    assert (len(craft), [str(fault).rsplit(":", 2)[1] for fault in faults]) == (
+        18_947,
+        ["17490", "17495", "17506", "17609"],
+    )

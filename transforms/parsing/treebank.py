@@ -47,18 +47,43 @@ def read_treebank(path: str | Path) -> Iterator[TreebankSentence]:
         yield from sentences_of(_decoded(file, str(path)), name=str(path))
 
 
-def sentences_of(lines: Iterable[str], *, name: str = "brackets") -> Iterator[TreebankSentence]:
+def read_trees(path: str | Path, faults: list[TreebankError]) -> Iterator[TreebankSentence]:
+    """As `read_treebank`, but a tree that cannot be read adds to `faults` and is left out.
+
+    A tree begins on a line that begins with "(", as in the Penn Treebank's own files.
+    """
+    with open(path, "rb") as file:
+        for first, lines in _trees(_decoded(file, str(path))):
+            try:
+                yield from sentences_of(lines, name=str(path), first_line=first)
+            except TreebankError as error:
+                faults.append(error)
+
+
+def _trees(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The lines of each tree, with the number of its first."""
+    first, tree = 1, []
+    for number, line in enumerate(lines, 1):
+        if line.startswith("(") and tree:
+            yield first, tree
+            first, tree = number, []
+        tree.append(line)
+    if tree:
+        yield first, tree
+
+
+def sentences_of(lines: Iterable[str], *, name: str = "brackets", first_line: int = 1) -> Iterator[TreebankSentence]:
     """The sentences of trees in PTB brackets, without traces and the phrases that they leave empty.
 
     Labels lose function tags and indices ("NP-SBJ-1" gives "NP"), words their escapes ("-LRB-" gives "("). A tree of
-    nothing but traces is no sentence. Raises `TreebankError`, which gives `name` and the line.
+    nothing but traces is no sentence. Raises `TreebankError`, which gives `name` and the line, counted from `first_line`.
     """
     words: list[str] = []
     tags: list[str] = []
     phrases: list[Constituent] = []  # by their ends, a child before its parent
     path: list[_Node] = []  # from the root to the node being read
 
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first_line):
         previous = ""
         for token in _BRACKETS.findall(line):
             if token == "(":

@@ -194,7 +194,12 @@ class _Places(dict[str, int]):
 
 
 def basic_tokens(word: str) -> list[str]:
-    """The word in lower case without accents and control characters, split at punctuation and CJK characters."""
+    """The word in lower case without accents and control characters, split at punctuation and CJK characters.
+
+    The Penn Treebank's quotation marks (`` and '') are read as those of text.
+    """
+    if word in ("``", "''"):
+        return ['"']
     if word.isascii() and word.isalnum():
         return [word.lower()]
     return "".join(map(_spaced, unicodedata.normalize("NFD", word))).split()

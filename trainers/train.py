@@ -1,0 +1,37 @@
+"""Train a model: `python -m trainers.train MODEL --help`.
+
+parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from schemas.errors import UserError
+
+MODELS = {"parser": "trainers.parser.command"}
+"""Each one's module has a `main(arguments) -> exit status`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help"):
+        print(__doc__.strip())
+        return 0 if given else 2
+    name, *rest = given
+    if name not in MODELS:
+        print(f"error: no model {name!r}; there are {', '.join(MODELS)}", file=sys.stderr)
+        return 2
+    try:
+        return int(importlib.import_module(MODELS[name]).main(rest))
+    except ModuleNotFoundError as error:
+        print(f"error: training needs {error.name}: pip install 'phrasemill[train]'", file=sys.stderr)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
