@@ -14,6 +14,7 @@ from transforms.parsing.trees import (
     each_or_alone,
     parsed_texts,
     sha256_of,
+    tree_of,
     unplaced,
 )
 
@@ -113,3 +114,24 @@ def test_hash_of_a_folder_covers_names_and_content(tmp_path):
     renamed = sha256_of(tmp_path)
     (tmp_path / "c").write_bytes(b"x")
     assert len({before, renamed, sha256_of(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize(
+    "brackets",
+    [
+        "(ROOT (NP (NN dog)))",
+        "(ROOT (S (VP (VB Go))))",
+        "(ROOT (S (NP (NP (DT The) (NN dog)) (PP (IN of) (NP (NNP Ann)))) (VP (VBZ sleeps)) (. .)) (: -) (NP (NN end)))",
+        "(ROOT (UH Oh))",
+        "(ROOT )",
+    ],
+)
+def test_a_tree_from_its_constituents(brackets: str) -> None:
+    tree = nltk.Tree.fromstring(brackets)
+    words, tags = zip(*tree.pos(), strict=True) if tree.leaves() else ((), ())
+    spans = constituents_of(
+        tree,
+        label=lambda node: node if isinstance(node, str) else node.label(),
+        children=lambda node: [] if isinstance(node, str) else node,
+    )
+    assert tree_of(words, tags, spans) == tree

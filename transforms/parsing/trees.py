@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.tokens import TokenisedSentence
 from transforms.parsing.treebank import ROOTS, bare_label
+
+if TYPE_CHECKING:
+    import nltk
 
 T = TypeVar("T")
 
@@ -77,6 +80,29 @@ def constituents_of(tree: T, *, label: Callable[[T], str], children: Callable[[T
                 spans.append(Constituent(bare_label(label(node)), words, words))
             stack.extend((child, None) for child in reversed(below))
     return list(dict.fromkeys(span for span in spans if span.label not in ROOTS))
+
+
+def tree_of(words: Sequence[str], tags: Sequence[str], constituents: Iterable[Constituent]) -> nltk.Tree:
+    """The tree of a sentence under a node ROOT, its leaves the words under their tags.
+
+    `constituents` are in the order of a `ParsedSentence` and do not cross; of equal spans the first is the outermost.
+    """
+    from nltk import Tree  # takes a second to import, which the workers of a parser need not spend
+
+    root = Tree("ROOT", [])
+    path = [(root, len(words))]  # from the root down, each with its end
+    spans = iter([*constituents, None])
+    span = next(spans)
+    for place, (word, tag) in enumerate(zip(words, tags, strict=True)):
+        while path[-1][1] <= place:
+            path.pop()
+        while span and span.start_token == place:
+            node = Tree(span.label, [])
+            path[-1][0].append(node)
+            path.append((node, span.end_token))
+            span = next(spans)
+        path[-1][0].append(Tree(tag, [word]))
+    return root
 
 
 def sha256_of(path: Path) -> str:
