@@ -3,24 +3,24 @@
     python -m trainers.train parser --treebanks DIR --sentences out/mix-sentences --output out/parser
 
 The output holds teacher.pt, soft-labels.parquet, and for each seed student-SEED.pt, parser-SEED.onnx and
-parser-SEED.json (the threshold, the scores, what it was made of). A step whose result is there, made with the same
-settings from the same files, is not repeated.
+scores-SEED.json. Beside each of them a .made.json says of what it was made, and when; a step whose result is there,
+made of the same, is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import BertConfig, BertModel
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
@@ -31,6 +31,7 @@ from trainers.parser.label import label, raw_sentences
 from trainers.parser.network import ParserNetwork, load_encoder
 from trainers.parser.recipe import RECIPE, Network, Recipe, read_recipe
 from transforms.parsing.treebank import TreebankError
+from transforms.parsing.trees import sha256_of
 
 HELD_OUT = 20
 """One in so many sentences of the training part is not learned from: the threshold is chosen on them."""
@@ -50,44 +51,149 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m trainers.train parser", description=__doc__.split("\n\n")[0])
+    add = parser.add_argument
+    add("--treebanks", type=Path, required=True, metavar="DIR", help="the folder of the recipe's treebanks")
+    add("--sentences", action="append", required=True, metavar="DATASET", help="raw text to label; repeatable")
+    add("--output", type=Path, default=Path("out/parser"), metavar="DIR", help="default out/parser")
+    add("--recipe", type=Path, default=RECIPE, metavar="FILE.toml", help="default: that of the shipped weights")
+    add("--seed", type=int, default=0, help="of the student (default 0)")
+    add("--teacher-encoder", metavar="PATH", help="a BERT on disk in place of the recipe's hub id")
+    add("--student-encoder", metavar="PATH", help="likewise")
+    add("--threads", type=int, default=torch.get_num_threads(), help="of torch (default: the cores)")
+    return parser.parse_args(arguments)
+
+
 def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Path, *, seed: int) -> None:
-    """All steps, of which those whose result lies in `output` are skipped. `seed` is the student's."""
-    gold = _read_treebanks(recipe, treebanks)
-    vocabulary = Vocabulary(
-        recipe.labels, tuple(sorted({tag for each in gold.values() for x in each for tag in x.tags}))
-    )
-    data = {each.name: _sha256(treebanks / each.train) for each in recipe.treebanks}
-    learned = {name: [x for place, x in enumerate(each) if place % HELD_OUT] for name, each in gold.items()}
-    held_out = {name: each[::HELD_OUT] for name, each in gold.items()}
+    """All steps, but for those whose result lies in `output`. `seed` is the student's."""
+    gold = _read_treebanks(recipe, treebanks, "train")
+    tags = {tag for examples in gold.values() for example in examples for tag in example.tags}
+    vocabulary = Vocabulary(recipe.labels, tuple(sorted(tags)))
+    learned = {name: [each for n, each in enumerate(found) if n % HELD_OUT != 10] for name, found in gold.items()}
+    data = {each.name: sha256_of(treebanks / each.train) for each in recipe.treebanks}
 
     teacher = output / "teacher.pt"
-    made_of = {"network": asdict(recipe.teacher), "vocabulary": vocabulary, "data": data}
+    made_of: dict[str, Any] = {"network": _named(recipe.teacher), "vocabulary": vocabulary, "data": data}
     _step(teacher, made_of, lambda: _fit(recipe.teacher, vocabulary, learned, teacher))
 
     soft = output / "soft-labels.parquet"
-    texts = [canonical_hash([asdict(shard) for shard in Dataset.open(each).manifest.shards]) for each in sentences]
-    made_of = {"teacher": _sha256(teacher), "sentences": texts, "settings": asdict(recipe.soft_labels)}
-    _step(soft, made_of, lambda: _label(recipe, load(teacher), vocabulary, sentences, soft))
+    texts = [[shard.sha256 for shard in Dataset.open(each).shards()] for each in sentences]
+    made_of = {"teacher": sha256_of(teacher), "sentences": texts, "settings": asdict(recipe.soft_labels)}
+    _step(soft, made_of, lambda: _label(recipe, teacher, sentences, soft))
 
     student = output / f"student-{seed}.pt"
-    network = replace(recipe.student, schedule=replace(recipe.student.schedule, seed=seed))
-    made_of = {"network": asdict(network), "vocabulary": vocabulary, "data": data, "soft_labels": _sha256(soft)}
+    network = replace(recipe.student, seed=seed, schedule=replace(recipe.student.schedule, seed=seed))
+    made_of = {"network": _named(network), "vocabulary": vocabulary, "data": data, "soft_labels": sha256_of(soft)}
     _step(
         student,
         made_of,
         lambda: _fit(network, vocabulary, {**learned, "soft": list(read_soft_labels(soft))}, student),
     )
-    del held_out
+
+
+def _named(network: Network) -> dict[str, Any]:
+    """The settings, the encoder by its content where it lies on disk."""
+    path = Path(network.encoder)
+    return asdict(network) | ({"encoder": sha256_of(path)} if path.exists() else {})
+
+
+def _read_treebanks(recipe: Recipe, folder: Path, part: str) -> dict[str, list[Example]]:
+    found = {}
+    for treebank in recipe.treebanks:
+        path = folder / getattr(treebank, part)
+        if not path.is_file():
+            raise UserError(
+                f"{path}: no such file; --treebanks is the folder that holds it (docs/training-a-parser.md)"
+            )
+        faults: list[TreebankError] = []
+        found[treebank.name] = list(read_examples(path, convention=treebank.convention, faults=faults))
+        for fault in faults:
+            print(f"left out: {fault}", file=sys.stderr)
+    return found
+
+
+def _step(result: Path, made_of: dict[str, Any], make: Callable[[], None]) -> None:
+    """Make a result, unless it is there and was made of the same."""
+    record = result.with_name(f"{result.name}.made.json")
+    fingerprint = canonical_hash(json.loads(json.dumps(made_of)))
+    if result.exists() and record.exists() and json.loads(record.read_text())["fingerprint"] == fingerprint:
+        print(f"{result}: there already", file=sys.stderr)
+        return
+    print(f"{result}: being made", file=sys.stderr)
+    began = time.monotonic()
+    make()
+    record.write_text(
+        json.dumps(
+            {
+                "fingerprint": fingerprint,
+                "sha256": sha256_of(result),
+                "seconds": round(time.monotonic() - began),
+                "threads": torch.get_num_threads(),
+                "torch": torch.__version__,
+                "commit": commit(),
+                "made_of": made_of,
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+
+
+def commit() -> str:
+    """The commit of the code that runs; empty outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def _fit(settings: Network, vocabulary: Vocabulary, sources: dict[str, list[Example]], path: Path) -> None:
+    torch.manual_seed(settings.seed)
     network = ParserNetwork(
-        load_encoder(settings.encoder, layers=settings.layers),
+        load_encoder(settings.encoder, layers=settings.layers, feed_forward=settings.feed_forward),
         labels=len(vocabulary.labels),
         tags=len(vocabulary.tags),
         hidden=settings.hidden,
     )
     fit(network, vocabulary, sources, settings.shares, settings.schedule)
     torch.save(
-        {"state": network.state_dict(), "config": network.encoder.config.to_dict(), "hidden": settings.hidden}, path
+        {
+            "state": network.state_dict(),
+            "encoder": network.encoder.config.to_dict(),
+            "hidden": settings.hidden,
+            "labels": list(vocabulary.labels),
+            "tags": list(vocabulary.tags),
+        },
+        path,
     )
+
+
+def load_network(path: Path) -> tuple[ParserNetwork, Vocabulary]:
+    """A network as a step wrote it."""
+    saved = torch.load(path, weights_only=True)
+    vocabulary = Vocabulary(tuple(saved["labels"]), tuple(saved["tags"]))
+    network = ParserNetwork(
+        BertModel(BertConfig.from_dict(saved["encoder"]), add_pooling_layer=False),
+        labels=len(vocabulary.labels),
+        tags=len(vocabulary.tags),
+        hidden=saved["hidden"],
+    )
+    network.load_state_dict(saved["state"])
+    return network.eval(), vocabulary
+
+
+def _label(recipe: Recipe, teacher: Path, sentences: Sequence[str], path: Path) -> None:
+    settings = recipe.soft_labels
+    network, vocabulary = load_network(teacher)
+    raw = raw_sentences(sentences, words=settings.words, longest=settings.longest, seed=settings.seed)
+    total, done = sum(map(len, raw)), 0
+    began = time.monotonic()
+
+    def reported() -> Iterator[list[Example]]:
+        nonlocal done
+        for examples in label(network, vocabulary, raw):
+            yield examples
+            done += sum(len(example.words) for example in examples)
+            speed = done / (time.monotonic() - began)
+            print(f"labelled {done:,} of {total:,} words, {speed:,.0f} words/s", file=sys.stderr, flush=True)
+
+    write_soft_labels(path, reported())

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainers.parser.data import Example, sample, with_hyphens_merged
-from trainers.parser.network import Batch, ParserNetwork, real_spans
+from trainers.parser.network import Batch, Output, ParserNetwork, real_spans
 from transforms.parsing.phrasemill.encoding import GUM, Encoder
 
 POOL_BATCHES = 50
@@ -38,6 +38,7 @@ class Schedule:
     tag_weight: float = 0.3  # of the tags' loss beside the spans'
     hyphens_merged: float = 0.1  # share of sentences whose hyphenated words become one token
     marked: float = 1.0  # share of the sentences of another convention than GUM's that say so
+    bfloat16: bool = True  # half precision in the network's products: 1.6 times as fast on a CPU that has it
     seed: int = 0
 
 
@@ -74,7 +75,9 @@ def fit(
     batches = _batches(sources, shares, vocabulary, schedule, generator)
     for step, (batch, targets) in enumerate(islice(batches, steps), 1):
         batch, targets = Batch(*(each.to(device) for each in batch)), Targets(*(each.to(device) for each in targets))
-        spans, tags = _losses(network, batch, targets)
+        with torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16):
+            output = network(batch)
+        spans, tags = _losses(output, batch, targets)
         optimizer.zero_grad()
         (spans + schedule.tag_weight * tags).backward()
         nn.utils.clip_grad_norm_(network.parameters(), CLIP)
@@ -112,13 +115,12 @@ def _groups(network: ParserNetwork, schedule: Schedule) -> list[dict[str, object
     ]
 
 
-def _losses(network: ParserNetwork, batch: Batch, targets: Targets) -> tuple[Tensor, Tensor]:
+def _losses(output: Output, batch: Batch, targets: Targets) -> tuple[Tensor, Tensor]:
     """Of the spans and of the tags, a word."""
-    output = network(batch)
     real = real_spans(batch)
     words = (targets.tags != -100).sum().clamp(min=1)
-    spans = functional.binary_cross_entropy_with_logits(output.spans, targets.spans, reduction="none")
-    tags = functional.cross_entropy(output.tags.flatten(0, 1), targets.tags.flatten(), reduction="sum")
+    spans = functional.binary_cross_entropy_with_logits(output.spans.float(), targets.spans, reduction="none")
+    tags = functional.cross_entropy(output.tags.float().flatten(0, 1), targets.tags.flatten(), reduction="sum")
     return (spans * real).sum() / words, tags / words
 
 

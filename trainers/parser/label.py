@@ -59,8 +59,9 @@ def label(
         found: list[Example | None] = [None] * len(pool)
         for numbers, arrays in encoder.encode(pool).batches(BATCH_PIECES):
             batch = Batch(*(torch.from_numpy(array).to(device) for array in arrays))
-            output = network(batch)
-            probabilities = output.spans.sigmoid() * real_spans(batch)
+            with torch.autocast(device.type, torch.bfloat16):
+                output = network(batch)
+            probabilities = output.spans.float().sigmoid() * real_spans(batch)
             places = (probabilities > LEAST).nonzero().cpu().numpy()
             values = probabilities[probabilities > LEAST].cpu().numpy()
             tags = output.tags.argmax(2).cpu().numpy()

@@ -7,7 +7,7 @@ fenceposts of Kitaev and Klein 2018), without a chart: a span's probability is t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -45,7 +45,7 @@ class ParserNetwork(nn.Module):
 
     def __init__(self, encoder: BertModel, *, labels: int, tags: int, hidden: int = 192, dropout: float = 0.15) -> None:
         super().__init__()
-        width = cast(int, encoder.config.hidden_size)
+        width = encoder.config.hidden_size
         self.encoder = encoder
         self.labels = labels
         self.start = nn.Linear(2 * width, hidden)
@@ -86,8 +86,11 @@ class ParserNetwork(nn.Module):
         return Output(spans, tags)
 
 
-def load_encoder(name: str | Path, *, layers: int) -> BertModel:
-    """The lowest layers of a BERT, by hub id or path, with token types for the shapes of words."""
+def load_encoder(name: str | Path, *, layers: int, feed_forward: int) -> BertModel:
+    """The lowest layers of a BERT, by hub id or path, with token types for the shapes of words.
+
+    Of each layer's feed-forward neurons the `feed_forward` with the largest weights are kept.
+    """
     config = BertConfig.from_pretrained(name, num_hidden_layers=layers)
     encoder = BertModel.from_pretrained(name, config=config, add_pooling_layer=False)
     old = encoder.embeddings.token_type_embeddings.weight.data
@@ -95,6 +98,16 @@ def load_encoder(name: str | Path, *, layers: int) -> BertModel:
     types.weight.data = old[:1].repeat(SHAPES, 1)
     encoder.embeddings.token_type_embeddings = types
     encoder.config.type_vocab_size = SHAPES
+    if feed_forward < encoder.config.intermediate_size:
+        layer: Any
+        for layer in encoder.encoder.layer:
+            inner, outer = layer.intermediate.dense, layer.output.dense
+            size = inner.weight.norm(dim=1) * outer.weight.norm(dim=0)
+            kept = size.topk(feed_forward).indices.sort().values
+            inner.weight = nn.Parameter(inner.weight.data[kept])
+            inner.bias = nn.Parameter(inner.bias.data[kept])
+            outer.weight = nn.Parameter(outer.weight.data[:, kept])
+        encoder.config.intermediate_size = feed_forward
     return encoder
 
 

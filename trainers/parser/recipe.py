@@ -37,15 +37,18 @@ class Network:
 
     encoder: str
     layers: int
-    hidden: int
+    feed_forward: int  # neurons of each layer
+    hidden: int  # width of the heads
     shares: dict[str, float]  # of what is learned, by treebank; "soft" are the teacher's labels
     schedule: Schedule
+    seed: int = 0  # of the weights that are not the encoder's own
 
 
 @dataclass(frozen=True)
 class SoftLabels:
     words: int  # of raw text, about
     longest: int  # words of a sentence
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def _settings(cls: type[_Settings], table: Any, where: str) -> _Settings:
 
 
 def _value(type_: Any, value: Any, where: str) -> Any:
-    if is_dataclass(type_):
+    if isinstance(type_, type) and is_dataclass(type_):
         return _settings(type_, value, where)
     if get_origin(type_) is tuple and isinstance(value, list):
         return tuple(_value(get_args(type_)[0], each, f"{where} {number}") for number, each in enumerate(value, 1))

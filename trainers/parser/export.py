@@ -1,0 +1,324 @@
+"""A trained parser as an ONNX file for transforms/parsing/phrasemill/network.py.
+
+The graph is written out node by node, so that it holds the operators that ONNX Runtime is fast with on CPUs. Weights
+of linear layers are int8 with a scale a column, word embeddings int8 with a scale a row. Activations are uint8, with
+scales fixed here from example sentences: the integers of one sentence do not depend on its neighbours in a batch.
+
+    inputs   pieces, shapes int64 [B, L]    a batch without padding of pieces; shapes as in encoding.py
+             left, right int64 [B, N + 1]   fenceposts, right = 0 where there is none
+             threshold float [labels]       logits
+    outputs  spans int64 [M, 4]             sentence, label, start, end of each span whose score is over the threshold
+             scores float [M]               its logit
+             tags int64 [B, N]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from transforms.parsing.phrasemill.encoding import Batch
+from transforms.parsing.phrasemill.network import FORMAT
+
+Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
+
+OPSETS = {"": 17, "com.microsoft": 1}
+IR_VERSION = 8
+NEVER = -1e30
+"""The logit of what is no span."""
+
+LONGEST = np.iinfo(np.int64).max
+
+
+class Scale(NamedTuple):
+    """real = (quantised - zero_point) * scale, for quantised values of 0..255."""
+
+    scale: float
+    zero_point: int
+
+
+def export(
+    weights: Weights,
+    *,
+    heads: int,
+    labels: Sequence[str],
+    tags: Sequence[str],
+    threshold: Sequence[float],
+    calibration: Iterable[Batch],
+    metadata: Mapping[str, str],
+) -> bytes:
+    """The file, the same bytes for the same arguments.
+
+    `weights`: the state of a `ParserNetwork` as arrays; `heads`: of attention; `threshold`: logits, one a label;
+    `calibration`: batches without padding of pieces; `metadata`: what else to record of the file's making.
+    """
+    scales = calibrate(weights, calibration, heads=heads)
+    model = build(weights, heads=heads, scales=scales)
+    helper.set_model_props(
+        model,
+        {
+            **metadata,
+            "format": FORMAT,
+            "labels": json.dumps(list(labels)),
+            "tags": json.dumps(list(tags)),
+            "threshold": json.dumps(list(threshold)),
+        },
+    )
+    onnx.checker.check_model(model)
+    return model.SerializeToString(deterministic=True)
+
+
+def calibrate(weights: Weights, batches: Iterable[Batch], *, heads: int) -> dict[str, Scale]:
+    """A scale for the inputs of each linear layer, from all values that they have on these batches."""
+    model = build(weights, heads=heads, scales=None)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()[3:]]
+    threshold = np.full(len(weights["length_bias"]), -NEVER, np.float32)
+    limits: dict[str, tuple[float, float]] = dict.fromkeys(names, (0.0, 0.0))
+    for batch in batches:
+        values = session.run(names, {**batch._asdict(), "threshold": threshold})
+        for name, value in zip(names, values, strict=True):
+            low, high = limits[name]
+            limits[name] = min(low, float(value.min(initial=0))), max(high, float(value.max(initial=0)))
+    return {name: _scale(low, high) for name, (low, high) in limits.items()}
+
+
+def _scale(low: float, high: float) -> Scale:
+    scale = max(high - low, 1e-6) / 255
+    return Scale(scale, round(-low / scale))
+
+
+def build(weights: Weights, *, heads: int, scales: Mapping[str, Scale] | None) -> onnx.ModelProto:
+    """The graph; without scales in floating point, and with the inputs of linear layers as further outputs."""
+    graph = _Graph(scales)
+    states = _encoder(graph, weights, heads)
+    fences, words = _fences_and_words(graph, states)
+    _spans(graph, weights, fences)
+    _tags(graph, weights, words)
+    return graph.model(labels=len(weights["length_bias"]))
+
+
+class _Linear(NamedTuple):
+    """What linear layers multiply: floats, or their uint8 with the names of scale and zero point."""
+
+    values: str
+    scale: str = ""
+    zero_point: str = ""
+
+
+class _Graph:
+    """Nodes and constants, as they are added."""
+
+    def __init__(self, scales: Mapping[str, Scale] | None) -> None:
+        self.scales = scales
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.inputs_of_layers: list[str] = []
+
+    def constant(self, values: Any, dtype: Any = None) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(np.asarray(values, dtype)), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.constant(values, np.int64)
+
+    def add(self, operator: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+        """Add a node; the name of its output, or the names."""
+        names = [f"{operator}_{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(operator, inputs, names, name=names[0], domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def output(self, name: str, values: str) -> None:
+        self.nodes.append(helper.make_node("Identity", [values], [name], name=name))
+
+    def multiplied(self, name: str, values: str) -> _Linear:
+        """The inputs of one linear layer or several, quantised; `name` is that of their scale."""
+        if self.scales is None:
+            self.output(name, values)
+            self.inputs_of_layers.append(name)
+            return _Linear(values)
+        scale = self.constant(self.scales[name].scale, np.float32)
+        zero_point = self.constant(self.scales[name].zero_point, np.uint8)
+        return _Linear(self.add("QuantizeLinear", values, scale, zero_point), scale, zero_point)
+
+    def linear(self, inputs: _Linear, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """`inputs` [..., K] by `weight` [N, K]: [..., N] floats."""
+        if self.scales is None:
+            return self.add("Add", self.add("MatMul", inputs.values, self.constant(weight.T)), self.constant(bias))
+        integers, scales = quantised_rows(weight)
+        return self.add(
+            "MatMulIntegerToFloat",
+            inputs.values,
+            self.constant(integers.T),
+            inputs.scale,
+            self.constant(scales),
+            inputs.zero_point,
+            "",
+            self.constant(bias),
+            domain="com.microsoft",
+        )
+
+    def gelu(self, values: str) -> str:
+        return self.add("Gelu", values, domain="com.microsoft")
+
+    def normalised(self, values: str, weights: Weights, name: str) -> str:
+        weight, bias = (self.constant(weights[f"{name}.{kind}"]) for kind in ("weight", "bias"))
+        return self.add("LayerNormalization", values, weight, bias, axis=-1, epsilon=1e-12)
+
+    def size(self, name: str, axis: int) -> str:
+        """An axis of an input: an int64 [1]."""
+        return self.add("Slice", self.add("Shape", name), self.integers(axis), self.integers(axis + 1))
+
+    def numbers(self, size: str) -> str:
+        """0, 1, ... size - 1."""
+        return self.add("Range", self.constant(0, np.int64), self.add("Squeeze", size), self.constant(1, np.int64))
+
+    def model(self, *, labels: int) -> onnx.ModelProto:
+        integers, floats = TensorProto.INT64, TensorProto.FLOAT
+        inputs = [
+            helper.make_tensor_value_info("pieces", integers, ["B", "L"]),
+            helper.make_tensor_value_info("shapes", integers, ["B", "L"]),
+            helper.make_tensor_value_info("left", integers, ["B", "N + 1"]),
+            helper.make_tensor_value_info("right", integers, ["B", "N + 1"]),
+            helper.make_tensor_value_info("threshold", floats, [labels]),
+        ]
+        outputs = [
+            helper.make_tensor_value_info("spans", integers, ["M", 4]),
+            helper.make_tensor_value_info("scores", floats, ["M"]),
+            helper.make_tensor_value_info("tags", integers, ["B", "N"]),
+            *(helper.make_tensor_value_info(name, floats, None) for name in self.inputs_of_layers),
+        ]
+        return helper.make_model(
+            helper.make_graph(self.nodes, "phrasemill", inputs, outputs, self.constants),
+            opset_imports=[helper.make_opsetid(domain, version) for domain, version in OPSETS.items()],
+            ir_version=IR_VERSION,
+            producer_name="phrasemill",
+        )
+
+
+def quantised_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """A matrix [N, K] as integers of -127..127 and a scale [N] for each row."""
+    scales = np.maximum(np.abs(weight).max(1), 1e-12) / np.float32(127)
+    return np.round(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)
+
+
+def _encoder(graph: _Graph, weights: Weights, heads: int) -> str:
+    """BERT's layers (Devlin et al. 2019): [B, L, H]."""
+    prefix = "encoder.embeddings"
+    integers, scales = quantised_rows(weights[f"{prefix}.word_embeddings.weight"])
+    rows = graph.add("Cast", graph.add("Gather", graph.constant(integers), "pieces"), to=TensorProto.FLOAT)
+    words = graph.add("Mul", rows, graph.add("Gather", graph.constant(scales[:, None]), "pieces"))
+    positions = graph.add(
+        "Slice",
+        graph.constant(weights[f"{prefix}.position_embeddings.weight"]),
+        graph.integers(0),
+        graph.size("pieces", 1),
+    )
+    shapes = graph.add("Gather", graph.constant(weights[f"{prefix}.token_type_embeddings.weight"]), "shapes")
+    states = graph.add("Add", words, graph.add("Add", shapes, positions))
+    states = graph.normalised(states, weights, f"{prefix}.LayerNorm")
+
+    layers = sum(name.endswith("attention.self.query.weight") for name in weights)
+    for layer in range(layers):
+        prefix = f"encoder.encoder.layer.{layer}"
+        attended = _attention(graph, weights, prefix, graph.multiplied(f"{layer}.attention", states), heads)
+        output = _linear(
+            graph, weights, f"{prefix}.attention.output.dense", graph.multiplied(f"{layer}.attended", attended)
+        )
+        states = graph.normalised(graph.add("Add", output, states), weights, f"{prefix}.attention.output.LayerNorm")
+        hidden = _linear(graph, weights, f"{prefix}.intermediate.dense", graph.multiplied(f"{layer}.forward", states))
+        hidden = graph.gelu(hidden)
+        output = _linear(graph, weights, f"{prefix}.output.dense", graph.multiplied(f"{layer}.hidden", hidden))
+        states = graph.normalised(graph.add("Add", output, states), weights, f"{prefix}.output.LayerNorm")
+    return states
+
+
+def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Linear, heads: int) -> str:
+    """Every piece attends to all: there is no padding to leave out."""
+    width = weights[f"{prefix}.attention.self.query.weight"].shape[0]
+    by_head = graph.integers(0, 0, heads, width // heads)
+    factor = np.float32((width // heads) ** -0.5)
+
+    def heads_of(name: str, order: list[int], factor: np.float32 = np.float32(1)) -> str:
+        weight, bias = (weights[f"{prefix}.attention.self.{name}.{kind}"] * factor for kind in ("weight", "bias"))
+        return graph.add("Transpose", graph.add("Reshape", graph.linear(states, weight, bias), by_head), perm=order)
+
+    query, key = heads_of("query", [0, 2, 1, 3], factor), heads_of("key", [0, 2, 3, 1])
+    shares = graph.add("Softmax", graph.add("MatMul", query, key), axis=-1)
+    mixed = graph.add("Transpose", graph.add("MatMul", shares, heads_of("value", [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+    return graph.add("Reshape", mixed, graph.integers(0, 0, width))
+
+
+def _linear(graph: _Graph, weights: Weights, name: str, inputs: _Linear) -> str:
+    return graph.linear(inputs, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+
+def _fences_and_words(graph: _Graph, states: str) -> tuple[_Linear, _Linear]:
+    """[B, N + 1, 2H]: the piece before each fencepost and the one after it; [B, N, 2H]: a word's first and last."""
+    inputs = graph.multiplied("heads", states)
+    width = graph.add("Slice", graph.add("Shape", inputs.values), graph.integers(2), graph.integers(3))
+    flat = graph.add("Reshape", inputs.values, graph.add("Concat", graph.integers(-1), width, axis=0))
+    sentences = graph.add("Mul", graph.numbers(graph.size("pieces", 0)), graph.size("pieces", 1))
+    sentences = graph.add("Unsqueeze", sentences, graph.integers(1))
+    before, after = (graph.add("Gather", flat, graph.add("Add", name, sentences)) for name in ("left", "right"))
+    first = graph.add("Slice", after, graph.integers(0), graph.integers(-1), graph.integers(1))
+    last = graph.add("Slice", before, graph.integers(1), graph.integers(LONGEST), graph.integers(1))
+    fences = graph.add("Concat", before, after, axis=2)
+    words = graph.add("Concat", first, last, axis=2)
+    return inputs._replace(values=fences), inputs._replace(values=words)
+
+
+def _spans(graph: _Graph, weights: Weights, fences: _Linear) -> None:
+    """score = query_i . key_j + start term of i + end term of j + bias of the length j - i, for i < j.
+
+    The two terms ride on the product: the query gets two more dimensions, (its term, 1), and the key (1, its term).
+    """
+    labels, hidden = len(weights["length_bias"]), len(weights["start.bias"])
+    size = len(weights["query.weight"]) // labels
+
+    def extended(name: str, factor: float, terms: str, place: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        weight = np.zeros((labels, size + 2, hidden), np.float32)
+        bias = np.zeros((labels, size + 2), np.float32)
+        weight[:, :size] = weights[f"{name}.weight"].reshape(labels, size, hidden) * factor
+        weight[:, size + place] = weights[f"{terms}.weight"]
+        bias[:, size + place] = weights.get(f"{terms}.bias", 0)
+        bias[:, size + 1 - place] = 1
+        return weight.reshape(-1, hidden), bias.reshape(-1)
+
+    def side(name: str, layer: tuple[NDArray[np.float32], NDArray[np.float32]], order: list[int]) -> str:
+        values = graph.multiplied(name, graph.gelu(_linear(graph, weights, name, fences)))
+        by_label = graph.add("Reshape", graph.linear(values, *layer), graph.integers(0, 0, labels, size + 2))
+        return graph.add("Transpose", by_label, perm=order)
+
+    query = side("start", extended("query", size**-0.5, "start_bias", 0), [0, 2, 1, 3])
+    key = side("end", extended("key", 1, "end_bias", 1), [0, 2, 3, 1])
+
+    lengths = weights["length_bias"].copy()
+    lengths[:, 0] = NEVER
+    post = graph.numbers(graph.size("left", 1))
+    length = graph.add(
+        "Sub", graph.add("Unsqueeze", post, graph.integers(0)), graph.add("Unsqueeze", post, graph.integers(1))
+    )
+    length = graph.add("Clip", length, graph.constant(0, np.int64), graph.constant(lengths.shape[1] - 1, np.int64))
+    length_bias = graph.add("Gather", graph.constant(lengths), length, axis=1)
+    scores = graph.add("Add", graph.add("MatMul", query, key), length_bias)
+
+    real = graph.add("Unsqueeze", graph.add("Greater", "right", graph.constant(0, np.int64)), graph.integers(1, 2))
+    threshold = graph.add("Reshape", "threshold", graph.integers(1, -1, 1, 1))
+    likely = graph.add("And", graph.add("Greater", scores, threshold), real)
+    spans = graph.add("Transpose", graph.add("NonZero", likely), perm=[1, 0])
+    graph.output("spans", spans)
+    graph.output("scores", graph.add("GatherND", scores, spans))
+
+
+def _tags(graph: _Graph, weights: Weights, words: _Linear) -> None:
+    hidden = graph.multiplied("tag_hidden", graph.gelu(_linear(graph, weights, "tag_hidden", words)))
+    graph.output("tags", graph.add("ArgMax", _linear(graph, weights, "tag_output", hidden), axis=2, keepdims=0))
