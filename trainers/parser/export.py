@@ -245,15 +245,17 @@ def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Linear, he
     """Every piece attends to all: there is no padding to leave out."""
     width = weights[f"{prefix}.attention.self.query.weight"].shape[0]
     by_head = graph.integers(0, 0, heads, width // heads)
-    factor = np.float32((width // heads) ** -0.5)
+    scaled = np.float32((width // heads) ** -0.5)
 
-    def heads_of(name: str, order: list[int], factor: np.float32 = np.float32(1)) -> str:
+    def heads_of(name: str, order: list[int], factor: np.float32) -> str:
         weight, bias = (weights[f"{prefix}.attention.self.{name}.{kind}"] * factor for kind in ("weight", "bias"))
         return graph.add("Transpose", graph.add("Reshape", graph.linear(states, weight, bias), by_head), perm=order)
 
-    query, key = heads_of("query", [0, 2, 1, 3], factor), heads_of("key", [0, 2, 3, 1])
+    query = heads_of("query", [0, 2, 1, 3], scaled)
+    key = heads_of("key", [0, 2, 3, 1], np.float32(1))
+    value = heads_of("value", [0, 2, 1, 3], np.float32(1))
     shares = graph.add("Softmax", graph.add("MatMul", query, key), axis=-1)
-    mixed = graph.add("Transpose", graph.add("MatMul", shares, heads_of("value", [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+    mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
     return graph.add("Reshape", mixed, graph.integers(0, 0, width))
 
 

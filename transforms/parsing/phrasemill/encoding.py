@@ -84,6 +84,16 @@ class Encoded(NamedTuple):
             yield chosen, self.batch(chosen)
             start += len(chosen)
 
+    def equal_batches(self, max_pieces: int) -> Iterator[tuple[Ints, Batch]]:
+        """As `batches`, but all sentences of a batch have equally many pieces: no piece is padding."""
+        order = np.lexsort((-self.words, -self.lengths))
+        starts = np.flatnonzero(np.diff(self.lengths[order], prepend=0))
+        for equal in np.split(order, starts[1:]) if len(order) else ():
+            step = max(1, max_pieces // int(self.lengths[equal[0]]))
+            for start in range(0, len(equal), step):
+                chosen = equal[start : start + step]
+                yield chosen, self.batch(chosen)
+
     def batch(self, sentences: Ints) -> Batch:
         """The sentences of these numbers, padded to the longest of them."""
         lengths, posts = self.lengths[sentences], self.words[sentences] + 1

@@ -128,8 +128,14 @@ def test_pieces_are_those_of_bert(words):
 @given(st.lists(st.lists(WORDS, max_size=30), max_size=12), st.integers(1, 200))
 def test_batches_hold_what_each_sentence_holds_alone(sentences, max_pieces):
     encoded = ENCODER.encode(sentences)
+    for batches in (encoded.batches(max_pieces), encoded.equal_batches(max_pieces)):
+        check_batches(batches, sentences, max_pieces)
+    assert all(batch.pieces.all() for _, batch in encoded.equal_batches(max_pieces))
+
+
+def check_batches(batches, sentences, max_pieces):
     seen = []
-    for chosen, batch in encoded.batches(max_pieces):
+    for chosen, batch in batches:
         assert len(chosen) == 1 or batch.pieces.size <= max_pieces
         for row, sentence in enumerate(chosen.tolist()):
             seen.append(sentence)

@@ -1,0 +1,100 @@
+"""Choosing among spans that cross, by hand and against the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.parsing.interface import Constituent
+from transforms.parsing.phrasemill.decode import UNARY_ORDER, constituents
+
+LABELS = ("NP", "VP", "PP", "ADJP", "ADVP", "S", "SBAR")
+
+
+def decoded(spans: list[tuple[str, int, int, float]]) -> list[tuple[str, int, int]]:
+    rows = np.array([(0, LABELS.index(label), start, end) for label, start, end, _ in spans], np.int64).reshape(-1, 4)
+    (found,) = constituents(rows, np.array([score for *_, score in spans], np.float32), LABELS, 1)
+    return [tuple(each) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], []),
+        (  # nothing crosses: all stay, whatever their scores
+            [("NP", 3, 4, -1), ("VP", 1, 4, 0), ("S", 0, 4, 3), ("NP", 0, 1, 9)],
+            [("S", 0, 4), ("NP", 0, 1), ("VP", 1, 4), ("NP", 3, 4)],
+        ),
+        (  # neighbours and spans with a common end do not cross
+            [("NP", 0, 2, 1), ("NP", 2, 3, 1), ("NP", 1, 2, 1), ("NP", 0, 3, 1)],
+            [("NP", 0, 3), ("NP", 0, 2), ("NP", 1, 2), ("NP", 2, 3)],
+        ),
+        (  # a unary chain
+            [(label, 0, 2, 1) for label in LABELS],
+            [("SBAR", 0, 2), ("S", 0, 2), ("VP", 0, 2), ("PP", 0, 2), ("NP", 0, 2), ("ADVP", 0, 2), ("ADJP", 0, 2)],
+        ),
+        ([("NP", 0, 2, 1.0), ("VP", 1, 3, 1.5)], [("VP", 1, 3)]),
+        ([("NP", 0, 2, 1.5), ("VP", 1, 3, 1.0)], [("NP", 0, 2)]),
+        (  # the middle one is crossed by a better one: what it crossed itself stays
+            [("NP", 0, 2, 1), ("NP", 1, 3, 2), ("NP", 2, 4, 3)],
+            [("NP", 0, 2), ("NP", 2, 4)],
+        ),
+        # Equal scores: the earlier start, the longer span, the label.
+        ([("NP", 1, 3, 1), ("VP", 0, 2, 1)], [("VP", 0, 2)]),
+        ([("NP", 0, 2, 1), ("NP", 0, 3, 1), ("NP", 1, 4, 1)], [("NP", 0, 3), ("NP", 0, 2)]),
+        (  # spans that cross only before or behind others that nest
+            [("S", 0, 9, 9), ("NP", 1, 4, 3), ("PP", 2, 4, 5), ("NP", 3, 4, 5), ("VP", 3, 9, 4)],
+            [("S", 0, 9), ("NP", 1, 4), ("PP", 2, 4), ("NP", 3, 4)],
+        ),
+    ],
+)
+def test_decode(spans, expected):
+    assert decoded(spans) == expected
+
+
+def test_sentences_are_kept_apart():
+    spans = np.array([[2, 0, 0, 2], [0, 1, 1, 3], [2, 1, 1, 3], [0, 0, 0, 4]])
+    scores = np.array([1, 1, 2, 1], np.float32)
+    assert constituents(spans, scores, LABELS, 4) == [
+        [Constituent("NP", 0, 4), Constituent("VP", 1, 3)],
+        [],
+        [Constituent("VP", 1, 3)],
+        [],
+    ]
+
+
+def crossing(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[1] < other[1] < one[2] < other[2] or other[1] < one[1] < other[2] < one[2]
+
+
+def by_definition(spans: list[tuple[str, int, int, float]]) -> list[tuple[str, int, int]]:
+    kept: list[tuple[str, int, int]] = []
+    for label, start, end, _ in sorted(spans, key=lambda s: (-s[3], s[1], -s[2], UNARY_ORDER.index(s[0]))):
+        if not any(crossing((label, start, end), other) for other in kept):
+            kept.append((label, start, end))
+    return sorted(kept, key=lambda s: (s[1], -s[2], UNARY_ORDER.index(s[0])))
+
+
+SPANS = st.tuples(st.sampled_from(LABELS), st.integers(0, 9), st.integers(1, 6)).map(
+    lambda s: (s[0], s[1], s[1] + s[2])
+)
+SCORED = st.dictionaries(SPANS, st.sampled_from([-1.0, 0.5, 0.75, 3.0]), max_size=40).map(
+    lambda spans: [(*span, score) for span, score in spans.items()]
+)
+
+
+@given(SCORED, st.randoms())
+def test_decoding_is_what_its_definition_says_in_any_order(spans, random):
+    expected = by_definition(spans)
+    random.shuffle(spans)
+    assert decoded(spans) == expected
+
+
+@given(st.lists(SCORED, min_size=1, max_size=6))
+def test_together_as_alone(sentences):
+    rows = [(k, LABELS.index(s[0]), s[1], s[2]) for k, spans in enumerate(sentences) for s in spans]
+    scores = np.array([s[3] for spans in sentences for s in spans], np.float32)
+    together = constituents(np.array(rows, np.int64).reshape(-1, 4), scores, LABELS, len(sentences))
+    assert [[tuple(each) for each in found] for found in together] == [decoded(spans) for spans in sentences]

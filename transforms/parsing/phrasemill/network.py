@@ -1,0 +1,90 @@
+"""The network in ONNX Runtime: words in, tags and constituents out.
+
+A sentence's result depends on that sentence alone, to the last bit, whatever is parsed with it. Activations are
+quantised with scales that are fixed in the file, products of integers are exact, and a batch holds only sentences
+with equally many pieces, so that what is left in floating point has the same shape in any batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnxruntime
+
+from schemas.errors import UserError
+from transforms.parsing.interface import Constituent
+from transforms.parsing.phrasemill.decode import constituents
+from transforms.parsing.phrasemill.encoding import GUM, Encoder
+
+FORMAT = "1"
+"""Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
+
+MAX_BATCH_PIECES = 1000
+
+
+class Parse(NamedTuple):
+    """What the network finds in a sentence of n words."""
+
+    tags: list[str]  # n
+    constituents: list[Constituent]  # none crosses another; ordered as in `ParsedSentence`
+
+
+class Network:
+    """A loaded network. For sentences of at most `encoding.MAX_WORDS` words."""
+
+    def __init__(self, path: str | Path | None = None, *, threads: int = 1) -> None:
+        """`path`: a file that the training made, by default the one that comes with phrasemill."""
+        model = resources.files(__package__) / "model" / "parser.onnx" if path is None else Path(path)
+        try:
+            content = model.read_bytes()
+            self._session = onnxruntime.InferenceSession(content, _options(threads), ["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has a class for each fault, and none above them
+            raise UserError(f"{model}: cannot be read as a network: {error}") from error
+        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
+        if self.metadata.get("format") != FORMAT:
+            raise UserError(f"{model}: not a parser of format {FORMAT}; export it with this version of phrasemill")
+        self.sha256 = hashlib.sha256(content).hexdigest()
+        self.labels: tuple[str, ...] = tuple(json.loads(self.metadata["labels"]))
+        self.tags: tuple[str, ...] = tuple(json.loads(self.metadata["tags"]))
+        self._threshold = np.array(json.loads(self.metadata["threshold"]), np.float32)
+        self._tags = np.array(self.tags, object)
+        self._encoder = Encoder()
+
+    def parse(self, sentences: Sequence[Sequence[str]], *, convention: int = GUM) -> list[Parse]:
+        """Parse sentences of words, hundreds a call for speed, as whose bracketing `convention` says.
+
+        A ValueError for a sentence of more than `encoding.MAX_WORDS` words.
+        """
+        encoded = self._encoder.encode(sentences, convention)
+        tags: list[list[str]] = [[] for _ in sentences]
+        all_spans, all_scores = [np.empty((0, 4), np.int64)], [np.empty(0, np.float32)]
+        for chosen, batch in encoded.equal_batches(MAX_BATCH_PIECES):
+            spans, scores, tag_ids = self._session.run(None, {**batch._asdict(), "threshold": self._threshold})
+            spans[:, 0] = chosen[spans[:, 0]]
+            all_spans.append(spans)
+            all_scores.append(scores)
+            for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
+                tags[number] = row[: len(sentences[number])]
+        found = constituents(np.concatenate(all_spans), np.concatenate(all_scores), self.labels, len(sentences))
+        return list(map(Parse, tags, found))
+
+
+def _options(threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The graph is fused as it should be: further fusing would bring in SkipLayerNormalization, which is six times
+    # slower on CPUs than what it stands for, and rearranging (de)quantisation would add steps.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    # Every batch has another shape: memory kept for one does not fit the next.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    return options
