@@ -1,0 +1,100 @@
+"""Our own parser behind the parser interface, and for those who want a parser only.
+
+parser = PhrasemillParser()
+for sentence in parser.parse_texts(["The old man saw a well-known whale. It swam."])[0]:
+    sentence.constituents                                # [Constituent("S", 0, 9), Constituent("NP", 0, 3), ...]
+parser.parse_words([["A", "black", "cat"]])[0].tags      # ["DT", "JJ", "NN"]
+print(parser.trees("The old man saw a whale.")[0])       # (ROOT (S (NP (DT The) (JJ old) (NN man)) ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
+from transforms.parsing.phrasemill.network import Network, Parse
+from transforms.parsing.sentences import Tokenizer, Tokens
+from transforms.parsing.trees import Refusal, each_or_alone, tree_of
+
+if TYPE_CHECKING:
+    import nltk
+
+VERSION = 1
+
+GROUP_WORDS = 20_000
+"""Words of sentences that are sorted by length and batched together: bounds memory, and keeps padding small."""
+
+
+class PhrasemillParser:
+    """The parser that comes with phrasemill: MiniLM's lowest layers and span scores, on ONNX Runtime.
+
+    `model` is the path of an ONNX file that `trainers.train parser` wrote, by default the one that is shipped. A
+    sentence of more than `max_tokens` tokens is refused (510 at most). `threads` batches run at a time; results do
+    not depend on it, nor on what else is in a call (`Network.parse`). Labels are NP, VP, PP, ADJP, ADVP, S and SBAR,
+    tags the Penn Treebank's, both as GUM uses them. UserError for a file that is no such network.
+    """
+
+    def __init__(self, model: str = "", *, max_tokens: int = 250, threads: int = 1) -> None:
+        self._network = Network(model or None, threads=threads)
+        self._tokenizer = Tokenizer()
+        self._max_tokens = max_tokens
+        self.identity = ParserIdentity(
+            parser="phrasemill",
+            version=VERSION,
+            model=self._network.metadata["name"],
+            model_version=self._network.metadata["version"],
+            model_sha256=self._network.sha256,
+            libraries={name: version(name) for name in ("onnxruntime", "numpy", "spacy")},
+        )
+
+    def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        found = self._tokenizer.sentences(texts)
+        parses = iter(self.parse_words([each.words for sentences in found for each in sentences]))
+        return [[_placed(each, next(parses)) for each in sentences] for sentences in found]
+
+    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[list[Constituent] | RefusedSentence]:
+        return [
+            RefusedSentence(0, 0, *parse) if isinstance(parse, Refusal) else parse.constituents
+            for parse in self.parse_words(sentences)
+        ]
+
+    def parse_words(self, sentences: Sequence[Sequence[str]]) -> list[Parse | Refusal]:
+        """Tags and constituents of sentences of given words, or why there are none."""
+        found: list[Parse | Refusal] = [Refusal("too_many_tokens")] * len(sentences)
+        for group in _groups(sentences, self._max_tokens):
+            for number, parse in each_or_alone(lambda each: self._network.parse([sentences[n] for n in each]), group):
+                found[number] = parse
+        return found
+
+    def trees(self, text: str) -> list[nltk.Tree | None]:
+        """The tree of each sentence of a text, None for a refused one."""
+        found = []
+        for tokens in self._tokenizer.sentences([text])[0]:
+            (parse,) = self.parse_words([tokens.words])
+            found.append(None if isinstance(parse, Refusal) else tree_of(tokens.words, parse.tags, parse.constituents))
+        return found
+
+
+def _groups(sentences: Sequence[Sequence[str]], max_tokens: int) -> Iterator[list[int]]:
+    """Numbers of the sentences that are not too long, in order, of about `GROUP_WORDS` words together."""
+    group: list[int] = []
+    words = 0
+    for number, sentence in enumerate(sentences):
+        if len(sentence) > max_tokens:
+            continue
+        group.append(number)
+        words += len(sentence)
+        if words >= GROUP_WORDS:
+            yield group
+            group, words = [], 0
+    if group:
+        yield group
+
+
+def _placed(tokens: Tokens, parse: Parse | Refusal) -> Sentence:
+    start, end = tokens.starts[0], tokens.ends[-1]
+    if isinstance(parse, Refusal):
+        return RefusedSentence(start, end, *parse)
+    return ParsedSentence(start, end, tokens.starts, tokens.ends, parse.tags, parse.constituents)

@@ -1,0 +1,99 @@
+"""The parser `phrasemill` as a component of any spaCy pipeline.
+
+nlp = spacy.blank("en")
+nlp.add_pipe("phrasemill_constituents")
+doc = nlp("The old man saw a well-known whale.")
+[(span.label_, span.text) for span in doc.spans["constituents"]]
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.util import minibatch
+
+from transforms.parsing.phrasemill_parser import PhrasemillParser
+from transforms.parsing.sentences import sentence_starts
+from transforms.parsing.trees import Refusal
+
+_PARAGRAPH = re.compile(r"(?:(?!\n\s*\n).)*", re.DOTALL)
+
+
+@Language.factory(
+    "phrasemill_constituents",
+    assigns=["doc.spans", "token.tag", "token.is_sent_start"],
+    default_config={"model": "", "spans_key": "constituents", "max_tokens": 250, "threads": 1},
+)
+def make_constituents(
+    nlp: Language, name: str, model: str, spans_key: str, max_tokens: int, threads: int
+) -> ConstituentComponent:
+    return ConstituentComponent(PhrasemillParser(model, max_tokens=max_tokens, threads=threads), spans_key)
+
+
+class ConstituentComponent:
+    """Writes each Doc's constituents to `doc.spans[spans_key]`, by start, longest first.
+
+    Sentences and tags that the Doc has are kept, others are found. Whitespace tokens stand in no sentence of their own,
+    but a constituent may hold some. A sentence that the parser refuses has no constituents and is listed in the
+    group's `attrs["refused"]` as [start token, end token, reason].
+    """
+
+    def __init__(self, parser: PhrasemillParser, spans_key: str = "constituents") -> None:
+        self.parser = parser
+        self.spans_key = spans_key
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], batch_size: int = 64) -> Iterator[Doc]:
+        for docs in minibatch(stream, batch_size):
+            sentences = [_sentences(doc) for doc in docs]
+            parses = iter(
+                self.parser.parse_words(
+                    [
+                        [doc[place].text for place in each]
+                        for doc, found in zip(docs, sentences, strict=True)
+                        for each in found
+                    ]
+                )
+            )
+            for doc, found in zip(docs, sentences, strict=True):
+                self._annotate(doc, [(each, next(parses)) for each in found])
+                yield doc
+
+    def _annotate(self, doc: Doc, parses: list) -> None:
+        has_tags = doc.has_annotation("TAG")
+        spans, refused = [], []
+        for places, parse in parses:
+            if isinstance(parse, Refusal):
+                refused.append([places[0], places[-1] + 1, parse.reason])
+                continue
+            if not has_tags:
+                for place, tag in zip(places, parse.tags, strict=True):
+                    doc[place].tag_ = tag
+            spans += [Span(doc, places[start], places[end - 1] + 1, label) for label, start, end in parse.constituents]
+        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, attrs={"refused": refused}, spans=spans)
+
+
+def _sentences(doc: Doc) -> list[list[int]]:
+    """The tokens of each sentence that are words; boundaries are set where the Doc has none."""
+    if not doc.has_annotation("SENT_START"):
+        _set_boundaries(doc)
+    sentences = [[token.i for token in sentence if not token.is_space] for sentence in doc.sents]
+    return [each for each in sentences if each]
+
+
+def _set_boundaries(doc: Doc) -> None:
+    """By the parser's own rules; a blank line ends a sentence, a line break alone does not."""
+    places = [token.idx for token in doc]
+    starts = {0}
+    for match in _PARAGRAPH.finditer(doc.text):
+        for start in sentence_starts(match[0]):
+            starts.add(bisect_left(places, match.start() + start))
+    for token in doc:
+        token.is_sent_start = token.i in starts
