@@ -3,7 +3,7 @@
 PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS := dev,benepar,stanza,corenlp
+TEST_EXTRAS := dev,benepar,stanza,corenlp,train
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all heavy lint types format constraints clean
