@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import operator
 import subprocess
 import sys
 import time
@@ -26,15 +28,26 @@ from schemas.dataset import Dataset
 from schemas.errors import UserError
 from schemas.manifest import canonical_hash
 from trainers.parser.data import Example, read_examples, read_soft_labels, write_soft_labels
+from trainers.parser.export import export
 from trainers.parser.fit import Vocabulary, fit
 from trainers.parser.label import label, raw_sentences
 from trainers.parser.network import ParserNetwork, load_encoder
 from trainers.parser.recipe import RECIPE, Network, Recipe, read_recipe
+from transforms.parsing.evaluation import Evaluation, evaluate
+from transforms.parsing.phrasemill import network as exported
+from transforms.parsing.phrasemill.encoding import MAX_WORDS, Encoder
+from transforms.parsing.phrasemill.network import MAX_BATCH_PIECES
 from transforms.parsing.treebank import TreebankError
 from transforms.parsing.trees import sha256_of
 
 HELD_OUT = 20
 """One in so many sentences of the training part is not learned from: the threshold is chosen on them."""
+
+CALIBRATION = 500
+"""Sentences of each treebank that the scales of the activations are taken from."""
+
+THRESHOLDS = [round(0.3 + 0.02 * step, 2) for step in range(16)]
+"""Probabilities of a span."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -91,6 +104,21 @@ def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Pat
         lambda: _fit(network, vocabulary, {**learned, "soft": list(read_soft_labels(soft))}, student),
     )
 
+    parser = output / f"parser-{seed}.onnx"
+    tuned_on = [each for name in recipe.tuned_on for n, each in enumerate(gold[name]) if n % HELD_OUT == 10]
+    calibration = [each for found in learned.values() for each in found[:: max(1, len(found) // CALIBRATION)]]
+    made_of = {"student": sha256_of(student), "labels": recipe.labels, "tuned_on": recipe.tuned_on}
+    _step(parser, made_of, lambda: _export(student, calibration, tuned_on, parser))
+
+    scores = output / f"scores-{seed}.json"
+    dev = _read_treebanks(recipe, treebanks, "dev")
+    made_of = {
+        "parser": sha256_of(parser),
+        "data": {each.name: sha256_of(treebanks / each.dev) for each in recipe.treebanks},
+    }
+    _step(scores, made_of, lambda: _score(parser, dev, scores))
+    print(scores.read_text(), end="")
+
 
 def _named(network: Network) -> dict[str, Any]:
     """The settings, the encoder by its content where it lies on disk."""
@@ -107,9 +135,12 @@ def _read_treebanks(recipe: Recipe, folder: Path, part: str) -> dict[str, list[E
                 f"{path}: no such file; --treebanks is the folder that holds it (docs/training-a-parser.md)"
             )
         faults: list[TreebankError] = []
-        found[treebank.name] = list(read_examples(path, convention=treebank.convention, faults=faults))
+        examples = list(read_examples(path, convention=treebank.convention, faults=faults))
+        found[treebank.name] = [each for each in examples if len(each.words) <= MAX_WORDS]
         for fault in faults:
             print(f"left out: {fault}", file=sys.stderr)
+        if too_long := len(examples) - len(found[treebank.name]):
+            print(f"left out: {path}: {too_long} sentences of more than {MAX_WORDS} words", file=sys.stderr)
     return found
 
 
@@ -197,3 +228,58 @@ def _label(recipe: Recipe, teacher: Path, sentences: Sequence[str], path: Path) 
             print(f"labelled {done:,} of {total:,} words, {speed:,.0f} words/s", file=sys.stderr, flush=True)
 
     write_soft_labels(path, reported())
+
+
+def _export(student: Path, calibration: list[Example], tuned_on: list[Example], path: Path) -> None:
+    """Write the ONNX file, with the threshold of the highest F1 on sentences that were not learned from."""
+    network, vocabulary = load_network(student)
+    weights = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    heads = network.encoder.config.num_attention_heads
+
+    def write(threshold: float) -> None:
+        encoded = Encoder().encode([each.words for each in calibration], [each.convention for each in calibration])
+        content = export(
+            weights,
+            heads=heads,
+            labels=vocabulary.labels,
+            tags=vocabulary.tags,
+            threshold=[_logit(threshold)] * len(vocabulary.labels),
+            calibration=(batch for _, batch in encoded.equal_batches(MAX_BATCH_PIECES)),
+            metadata={"name": "phrasemill", "student": sha256_of(student), "commit": commit()},
+        )
+        path.write_bytes(content)
+
+    write(THRESHOLDS[0])
+    parser = exported.Network(path)
+    found: dict[float, float] = {}
+    for threshold in THRESHOLDS:
+        parser.threshold[:] = _logit(threshold)
+        found[threshold] = _evaluation(parser, tuned_on).total.f1
+        print(f"threshold {threshold}: F1 {found[threshold]:.4f} on held-out sentences", file=sys.stderr)
+    write(max(THRESHOLDS, key=lambda threshold: found[threshold]))
+
+
+def _logit(probability: float) -> float:
+    return math.log(probability / (1 - probability))
+
+
+def _evaluation(parser: exported.Network, gold: Sequence[Example]) -> Evaluation:
+    parses = parser.parse([each.words for each in gold])
+    return evaluate([each.spans for each in gold], [parse.constituents for parse in parses])
+
+
+def _score(path: Path, gold: dict[str, list[Example]], result: Path) -> None:
+    parser = exported.Network(path)
+    scores = {}
+    for name, examples in gold.items():
+        evaluation = _evaluation(parser, examples)
+        tags = [tag for parse in parser.parse([each.words for each in examples]) for tag in parse.tags]
+        right = sum(map(operator.eq, tags, (tag for each in examples for tag in each.tags)))
+        scores[name] = {
+            "f1": round(evaluation.total.f1, 4),
+            "precision": round(evaluation.total.precision, 4),
+            "recall": round(evaluation.total.recall, 4),
+            "by_label": {label: round(agreement.f1, 4) for label, agreement in evaluation.by_label.items()},
+            "tags": round(right / len(tags), 4),
+        }
+    result.write_text(json.dumps(scores, indent=2) + "\n")

@@ -58,6 +58,7 @@ class Recipe:
     teacher: Network
     soft_labels: SoftLabels
     student: Network
+    tuned_on: tuple[str, ...]  # treebanks of which held-out sentences decide the threshold
 
 
 def read_recipe(path: Path) -> Recipe:

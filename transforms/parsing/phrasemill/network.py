@@ -36,7 +36,10 @@ class Parse(NamedTuple):
 
 
 class Network:
-    """A loaded network. For sentences of at most `encoding.MAX_WORDS` words."""
+    """A loaded network. For sentences of at most `encoding.MAX_WORDS` words.
+
+    `threshold`: the logit that a span's score must pass, one for each of `labels`.
+    """
 
     def __init__(self, path: str | Path | None = None, *, threads: int = 1) -> None:
         """`path`: a file that the training made, by default the one that comes with phrasemill."""
@@ -52,7 +55,7 @@ class Network:
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.labels: tuple[str, ...] = tuple(json.loads(self.metadata["labels"]))
         self.tags: tuple[str, ...] = tuple(json.loads(self.metadata["tags"]))
-        self._threshold = np.array(json.loads(self.metadata["threshold"]), np.float32)
+        self.threshold = np.array(json.loads(self.metadata["threshold"]), np.float32)
         self._tags = np.array(self.tags, object)
         self._encoder = Encoder()
 
@@ -65,7 +68,7 @@ class Network:
         tags: list[list[str]] = [[] for _ in sentences]
         all_spans, all_scores = [np.empty((0, 4), np.int64)], [np.empty(0, np.float32)]
         for chosen, batch in encoded.equal_batches(MAX_BATCH_PIECES):
-            spans, scores, tag_ids = self._session.run(None, {**batch._asdict(), "threshold": self._threshold})
+            spans, scores, tag_ids = self._session.run(None, {**batch._asdict(), "threshold": self.threshold})
             spans[:, 0] = chosen[spans[:, 0]]
             all_spans.append(spans)
             all_scores.append(scores)
