@@ -1,18 +1,19 @@
 """Parsers side by side: F1 on treebanks, tokens a second end to end, peak memory.
 
     python -m benchmarks.parsers --gold dev.ptb --parsers spacy,benepar --model benepar=CHECKPOINT --json out.json
-    python -m benchmarks.parsers --text book.txt --parsers spacy
+    python -m benchmarks.parsers --text book.txt --processes 2
 
 Every parser meets every file in a process of its own, so that its memory is its own and all text is new to it. Gold
 tokens go in; F1 is the micro average over NP, VP, PP, ADJP and ADVP spans, a set for each sentence, without function
 tags. The seconds are those of the parse alone: loading is listed apart, processes that a parser starts are counted in.
+With `--processes N` each of N processes parses its part of the text; the seconds are those from a start in common,
+when all have loaded the parser, until the last has ended.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +21,10 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import TypeAlias, TypedDict
+from threading import BrokenBarrierError
+from typing import NamedTuple, TypeAlias, TypedDict
 
 import psutil
 from rich.console import Console
@@ -44,30 +47,42 @@ class Result(TypedDict, total=False):
     recall: float
     sentences: int
     refused: int
+    processes: int
     tokens: int
     tokens_per_second: float
     tokens_per_cpu_second: float
     load_seconds: float
-    peak_memory_mib: float
+    peak_memory_mib: float  # of the largest process, with those that it starts
     model: str
     skipped: str
     failed: str
 
 
-Work: TypeAlias = Callable[[str, str | None], Result]
+class Times(NamedTuple):
+    """One process's parse; `began` and `ended` are of a clock that all processes share."""
+
+    tokens: int
+    began: float
+    ended: float
+    cpu_seconds: float
+
+
+Work: TypeAlias = Callable[[], tuple[Result, Times]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse_arguments(arguments)
     results: dict[str, dict[str, Result]] = {parser: {} for parser in options.parsers}
     for path in options.gold + options.text:
-        work: Work
+        parts: list[Callable[[str, str | None], tuple[Result, Times]]]
         if path in options.gold:
-            work = partial(_on_treebank, list(read_treebank(path)))
+            parts = [partial(_on_treebank, list(read_treebank(path)))]
         else:
-            work = partial(_on_text, Path(path).read_text(encoding="utf-8").splitlines())
+            lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+            parts = [partial(_on_text, lines[number :: options.processes]) for number in range(options.processes)]
         for parser in options.parsers:
-            results[parser][path] = _in_own_process(partial(work, parser, options.model.get(parser)))
+            works: list[Work] = [partial(part, parser, options.model.get(parser)) for part in parts]
+            results[parser][path] = _in_own_processes(works)
         _print(path, {parser: results[parser][path] for parser in options.parsers})
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +94,8 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.parsers", description=__doc__.split("\n\n")[0])
     parser.add_argument("--gold", action="append", default=[], metavar="FILE.ptb", help="a treebank; repeatable")
     parser.add_argument("--text", action="append", default=[], metavar="FILE", help="plain text, a paragraph a line")
-    parser.add_argument("--parsers", default="spacy", help=f"comma-separated, of {', '.join(PARSERS)}")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="that share a text (default 1)")
+    parser.add_argument("--parsers", default=PARSERS[0], help=f"comma-separated, of {', '.join(PARSERS)}")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=PATH", help="a parser's model")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write {parser: {file: figures}} there")
     options = parser.parse_args(arguments)
@@ -88,6 +104,8 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"no parser {unknown[0]!r}; choose among {', '.join(PARSERS)}")
     if bad := [model for model in options.model if model.partition("=")[0] not in PARSERS or "=" not in model]:
         parser.error(f"--model {bad[0]}: expected PARSER=PATH")
+    if options.processes < 1:
+        parser.error(f"--processes: must be 1 or more, not {options.processes}")
     if not options.gold and not options.text:
         parser.error("give at least one --gold or --text file")
     if missing := [path for path in options.gold + options.text if not Path(path).is_file()]:
@@ -96,11 +114,11 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> Result:
+def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> tuple[Result, Times]:
     parser, result = _load(name, model)
     stopwatch = _Stopwatch()
     predicted = parser.parse_tokens([sentence.words for sentence in gold])
-    result.update(stopwatch.speed(sum(len(sentence.words) for sentence in gold)))
+    times = stopwatch.times(sum(len(sentence.words) for sentence in gold))
     evaluation = evaluate([sentence.constituents for sentence in gold], predicted)
     scores = Result(
         f1=round(evaluation.total.f1, 4),
@@ -110,34 +128,45 @@ def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> 
         sentences=len(gold),
         refused=sum(not isinstance(prediction, list) for prediction in predicted),
     )
-    return {**result, **scores}
+    return {**result, **scores}, times
 
 
-def _on_text(lines: list[str], name: str, model: str | None) -> Result:
+def _on_text(lines: list[str], name: str, model: str | None) -> tuple[Result, Times]:
     parser, result = _load(name, model)
     stopwatch = _Stopwatch()
     sentences = [sentence for line in parser.parse_texts(lines) for sentence in line]
     parsed = [sentence for sentence in sentences if isinstance(sentence, ParsedSentence)]
-    result.update(stopwatch.speed(sum(len(sentence.tags) for sentence in parsed)))
-    return {**result, "sentences": len(sentences), "refused": len(sentences) - len(parsed)}
+    times = stopwatch.times(sum(len(sentence.tags) for sentence in parsed))
+    return {**result, "sentences": len(sentences), "refused": len(sentences) - len(parsed)}, times
+
+
+_all_have_loaded: Barrier
+
+
+def _start_process(all_have_loaded: Barrier) -> None:
+    global _all_have_loaded
+    _all_have_loaded = all_have_loaded
 
 
 def _load(name: str, model: str | None) -> tuple[Parser, Result]:
+    """The parser, when all processes have theirs."""
     start = time.perf_counter()
-    parser = load_parser(name, **({"model": model} if model else {}))
-    return parser, Result(model=parser.identity.model, load_seconds=round(time.perf_counter() - start, 2))
+    try:
+        parser = load_parser(name, **({"model": model} if model else {}))
+    except BaseException:
+        _all_have_loaded.abort()
+        raise
+    result = Result(model=parser.identity.model, load_seconds=round(time.perf_counter() - start, 2))
+    _all_have_loaded.wait()
+    return parser, result
 
 
 class _Stopwatch:
     def __init__(self) -> None:
-        self.wall, self.cpu = time.perf_counter(), self._cpu_seconds()
+        self.began, self.cpu = time.monotonic(), self._cpu_seconds()
 
-    def speed(self, tokens: int) -> Result:
-        wall = time.perf_counter() - self.wall
-        cpu = max(self._cpu_seconds() - self.cpu, 0.01)  # the system's clock tick
-        return Result(
-            tokens=tokens, tokens_per_second=round(tokens / wall, 1), tokens_per_cpu_second=round(tokens / cpu, 1)
-        )
+    def times(self, tokens: int) -> Times:
+        return Times(tokens, self.began, time.monotonic(), self._cpu_seconds() - self.cpu)
 
     @staticmethod
     def _cpu_seconds() -> float:
@@ -146,22 +175,41 @@ class _Stopwatch:
         return sum(each.user + each.system for each in times)
 
 
-def _in_own_process(work: Callable[[], Result]) -> Result:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        process = psutil.Process(executor.submit(os.getpid).result())
-        future = executor.submit(work)
+def _in_own_processes(works: Sequence[Work]) -> Result:
+    """Each work in a new process, all at once."""
+    context = get_context("spawn")
+    all_have_loaded = context.Barrier(len(works))
+    with ProcessPoolExecutor(len(works), context, _start_process, (all_have_loaded,)) as executor:
+        futures = [executor.submit(work) for work in works]
         peak = 0
-        while not future.done():
-            peak = max(peak, _resident_bytes(process))
+        while not all(future.done() for future in futures):
+            peak = max([peak, *map(_resident_bytes, psutil.Process().children())])
             time.sleep(0.05)
-        try:
-            result = future.result()
-        except UserError as error:
+    errors = [error for future in futures if (error := future.exception())]
+    # Where one process fails the others wait for it in vain; a parser's crash is one row of the table.
+    for error in sorted(errors, key=lambda each: isinstance(each, BrokenBarrierError))[:1]:
+        if isinstance(error, UserError):
             return Result(skipped=str(error))
-        except Exception as error:  # one parser's crash is one row of the table
-            return Result(failed=f"{type(error).__name__}: {error}")
-        result["peak_memory_mib"] = round(peak / 2**20)
-        return result
+        return Result(failed=f"{type(error).__name__}: {error}")
+    return {**_together([future.result() for future in futures]), "peak_memory_mib": round(peak / 2**20)}
+
+
+def _together(parts: Sequence[tuple[Result, Times]]) -> Result:
+    """The figures of processes that worked at the same time."""
+    results, times = zip(*parts, strict=True)
+    tokens = sum(each.tokens for each in times)
+    seconds = max(each.ended for each in times) - min(each.began for each in times)
+    cpu_seconds = max(sum(each.cpu_seconds for each in times), 0.01)  # the system's clock tick
+    return {
+        **results[0],
+        "sentences": sum(each["sentences"] for each in results),
+        "refused": sum(each["refused"] for each in results),
+        "processes": len(results),
+        "tokens": tokens,
+        "tokens_per_second": round(tokens / seconds, 1),
+        "tokens_per_cpu_second": round(tokens / cpu_seconds, 1),
+        "load_seconds": max(each["load_seconds"] for each in results),
+    }
 
 
 def _resident_bytes(process: psutil.Process) -> int:

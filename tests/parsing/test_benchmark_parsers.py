@@ -20,13 +20,15 @@ def test_table_and_json(tmp_path: Path) -> None:
     gold, text, out = tmp_path / "gold.ptb", tmp_path / "book.txt", tmp_path / "out" / "figures.json"
     gold.write_text(GOLD * 3)
     text.write_text("The dog saw me.\n\nIt barked. I ran.\n")
-    finished = run("--gold", str(gold), "--text", str(text), "--parsers", "spacy", "--json", str(out))
+    flags = ["--parsers", "spacy", "--processes", "2", "--json", str(out)]
+    finished = run("--gold", str(gold), "--text", str(text), *flags)
     assert finished.returncode == 0, finished.stderr
     assert "tokens/CPU s" in finished.stdout
     figures = json.loads(out.read_text())["spacy"]
     on_gold, on_text = figures[str(gold)], figures[str(text)]
     assert (on_gold["f1"], on_gold["f1_by_label"]["NP"], on_gold["sentences"], on_gold["tokens"]) == (1.0, 1.0, 3, 15)
     assert (on_text["sentences"], on_text["tokens"], on_text["refused"]) == (3, 11, 0)
+    assert (on_gold["processes"], on_text["processes"]) == (1, 2)
     for result in (on_gold, on_text):
         assert min(result[key] for key in ("tokens_per_second", "tokens_per_cpu_second", "peak_memory_mib")) > 0
 
@@ -34,7 +36,8 @@ def test_table_and_json(tmp_path: Path) -> None:
 def test_a_parser_that_cannot_be_loaded_is_skipped_with_the_reason(tmp_path: Path) -> None:
     gold, out = tmp_path / "gold.ptb", tmp_path / "figures.json"
     gold.write_text(GOLD)
-    finished = run("--gold", str(gold), "--model", f"spacy={tmp_path / 'missing'}", "--json", str(out))
+    files = ["--gold", str(gold), "--text", str(gold), "--processes", "2"]
+    finished = run(*files, "--parsers", "spacy", "--model", f"spacy={tmp_path / 'missing'}", "--json", str(out))
     assert finished.returncode == 0, finished.stderr
     assert "spacy: skipped: the parser spacy: no spaCy pipeline" in finished.stdout
     assert list(json.loads(out.read_text())["spacy"][str(gold)]) == ["skipped"]
@@ -46,7 +49,8 @@ def test_faults_are_named(tmp_path: Path) -> None:
     for arguments, message in [
         (["--gold", str(broken)], f"{broken}:1: 1 ')' are missing from the tree that begins here"),
         (["--gold", str(tmp_path / "none.ptb")], f"no such file: {tmp_path / 'none.ptb'}"),
-        (["--parsers", "spaycy", "--gold", str(broken)], "no parser 'spaycy'; choose among spacy"),
+        (["--parsers", "spaycy", "--gold", str(broken)], "no parser 'spaycy'; choose among phrasemill, spacy"),
+        (["--processes", "0", "--gold", str(broken)], "--processes: must be 1 or more, not 0"),
         ([], "give at least one --gold or --text file"),
     ]:
         finished = run(*arguments)

@@ -195,5 +195,5 @@ def test_pipelines_that_cannot_serve(tmp_path: Path) -> None:
         load_parser("spacy", model=str(tmp_path / "blank"))
     with pytest.raises(UserError, match="no spaCy pipeline 'en_core_web_none'"):
         load_parser("spacy", model="en_core_web_none")
-    with pytest.raises(UserError, match="no parser 'spaycy'; choose among spacy, benepar, stanza, corenlp"):
+    with pytest.raises(UserError, match="no parser 'spaycy'; choose among phrasemill, spacy, benepar, stanza, corenlp"):
         load_parser("spaycy")

@@ -140,9 +140,7 @@ def test_real_treebanks(test_data: Path) -> None:
 
 def test_a_faulty_tree_is_left_out_and_named(tmp_path: Path) -> None:
     path = tmp_path / "bank.ptb"
-    path.write_text(
-        "(NP (NN one))\n(NP (NN two words))\n(S\n  (VP (VB Go)\n  (. .)))\n((NP (NN last)\n(NP (NN end))\n"
-    )
+    path.write_text("(NP (NN one))\n(NP (NN two words))\n(S\n  (VP (VB Go)\n  (. .)))\n((NP (NN last)\n(NP (NN end))\n")
     faults: list[TreebankError] = []
     assert [sentence.words for sentence in read_trees(path, faults)] == [["one"], ["Go", "."], ["end"]]
     assert [str(fault).removeprefix(f"{tmp_path}/") for fault in faults] == [

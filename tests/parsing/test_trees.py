@@ -121,7 +121,7 @@ def test_hash_of_a_folder_covers_names_and_content(tmp_path):
     [
         "(ROOT (NP (NN dog)))",
         "(ROOT (S (VP (VB Go))))",
-        "(ROOT (S (NP (NP (DT The) (NN dog)) (PP (IN of) (NP (NNP Ann)))) (VP (VBZ sleeps)) (. .)) (: -) (NP (NN end)))",
+        "(ROOT (S (NP (NP (DT The) (NN dog)) (PP (IN of) (NP (NNP Ann)))) (VP (VBZ is)) (. .)) (: -) (NP (NN end)))",
         "(ROOT (UH Oh))",
         "(ROOT )",
     ],

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from schemas.errors import UserError
 from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
+from transforms.parsing.phrasemill.encoding import MAX_WORDS
 from transforms.parsing.phrasemill.network import Network, Parse
 from transforms.parsing.sentences import Tokenizer, Tokens
 from transforms.parsing.trees import Refusal, each_or_alone, tree_of
@@ -24,32 +26,49 @@ if TYPE_CHECKING:
 VERSION = 1
 
 GROUP_WORDS = 20_000
-"""Words of sentences that are sorted by length and batched together: bounds memory, and keeps padding small."""
+"""Words of sentences that are batched together: bounds memory, and finds enough sentences of equal length."""
 
 
 class PhrasemillParser:
     """The parser that comes with phrasemill: MiniLM's lowest layers and span scores, on ONNX Runtime.
 
     `model` is the path of an ONNX file that `trainers.train parser` wrote, by default the one that is shipped. A
-    sentence of more than `max_tokens` tokens is refused (510 at most). `threads` batches run at a time; results do
-    not depend on it, nor on what else is in a call (`Network.parse`). Labels are NP, VP, PP, ADJP, ADVP, S and SBAR,
-    tags the Penn Treebank's, both as GUM uses them. UserError for a file that is no such network.
+    sentence of more than `max_tokens` tokens (510 at most) is refused. `threads` batches run at a time. Labels are NP,
+    VP, PP, ADJP, ADVP, S and SBAR, tags the Penn Treebank's, both as GUM uses them.
+
+    A sentence's result is a function of its words: neither the other sentences of a call nor `threads` change it. A
+    parser takes one call at a time; it can be pickled, and then loads its file anew. UserError for a file that is no
+    such network, and for options out of range.
     """
 
     def __init__(self, model: str = "", *, max_tokens: int = 250, threads: int = 1) -> None:
+        if not (isinstance(max_tokens, int) and 1 <= max_tokens <= MAX_WORDS):
+            raise UserError(f"max_tokens: must be a whole number of 1 to {MAX_WORDS}, not {max_tokens!r}")
+        if not (isinstance(threads, int) and threads >= 1):
+            raise UserError(f"threads: must be a whole number of 1 or more, not {threads!r}")
+        self._options: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "threads": threads}
+        self._max_tokens = max_tokens
         self._network = Network(model or None, threads=threads)
         self._tokenizer = Tokenizer()
-        self._max_tokens = max_tokens
         self.identity = ParserIdentity(
             parser="phrasemill",
             version=VERSION,
-            model=self._network.metadata["name"],
-            model_version=self._network.metadata["version"],
+            model=self._network.metadata.get("name", ""),
+            model_version=self._network.metadata.get("commit", ""),
             model_sha256=self._network.sha256,
             libraries={name: version(name) for name in ("onnxruntime", "numpy", "spacy")},
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self._options
+
+    def __setstate__(self, options: dict[str, Any]) -> None:
+        self.__init__(**options)  # type: ignore[misc]
+
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        """Split each text (one paragraph; a line break in it is a blank) into sentences and parse them, in order."""
+        if isinstance(texts, str):
+            raise TypeError("parse_texts takes a list of texts, not one text")
         found = self._tokenizer.sentences(texts)
         parses = iter(self.parse_words([each.words for sentences in found for each in sentences]))
         return [[_placed(each, next(parses)) for each in sentences] for sentences in found]
@@ -62,6 +81,8 @@ class PhrasemillParser:
 
     def parse_words(self, sentences: Sequence[Sequence[str]]) -> list[Parse | Refusal]:
         """Tags and constituents of sentences of given words, or why there are none."""
+        if any(isinstance(each, str) for each in (sentences, *sentences)):
+            raise TypeError("parse_words takes a list of sentences, each a list of words")
         found: list[Parse | Refusal] = [Refusal("too_many_tokens")] * len(sentences)
         for group in _groups(sentences, self._max_tokens):
             for number, parse in each_or_alone(lambda each: self._network.parse([sentences[n] for n in each]), group):
@@ -70,11 +91,12 @@ class PhrasemillParser:
 
     def trees(self, text: str) -> list[nltk.Tree | None]:
         """The tree of each sentence of a text, None for a refused one."""
-        found = []
-        for tokens in self._tokenizer.sentences([text])[0]:
-            (parse,) = self.parse_words([tokens.words])
-            found.append(None if isinstance(parse, Refusal) else tree_of(tokens.words, parse.tags, parse.constituents))
-        return found
+        found = self._tokenizer.sentences([text])[0]
+        parses = self.parse_words([each.words for each in found])
+        return [
+            None if isinstance(parse, Refusal) else tree_of(each.words, parse.tags, parse.constituents)
+            for each, parse in zip(found, parses, strict=True)
+        ]
 
 
 def _groups(sentences: Sequence[Sequence[str]], max_tokens: int) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""The parsers by name. Each is imported only when it is asked for: all but `spacy` need an extra."""
+"""The parsers by name. Each is imported only when it is asked for: the last three need an extra."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from schemas.errors import UserError
 from transforms.parsing.interface import Parser, ParserIdentity
 
 _CLASSES = {
+    "phrasemill": ("transforms.parsing.phrasemill_parser", "PhrasemillParser"),
     "spacy": ("transforms.parsing.spacy_parser", "SpacyParser"),
     "benepar": ("transforms.parsing.benepar_parser", "BeneparParser"),
     "stanza": ("transforms.parsing.stanza_parser", "StanzaParser"),
@@ -19,7 +20,7 @@ _CLASSES = {
 
 PARSERS = tuple(_CLASSES)
 
-MEANS = {"corenlp": ("endpoint", "home", "memory", "threads", "timeout")}
+MEANS = {"phrasemill": ("threads",), "corenlp": ("endpoint", "home", "memory", "threads", "timeout")}
 """Options that say by what means a parser works, not what it finds: they are no part of a fingerprint."""
 
 

@@ -1,4 +1,4 @@
-"""The parser `phrasemill` as a component of any spaCy pipeline.
+"""The parser `phrasemill` as a component of any spaCy pipeline; it needs no import, spaCy finds it by its name.
 
 nlp = spacy.blank("en")
 nlp.add_pipe("phrasemill_constituents")
@@ -11,17 +11,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from typing import TypeAlias
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.util import minibatch
 
+from transforms.parsing.phrasemill.network import Parse
 from transforms.parsing.phrasemill_parser import PhrasemillParser
 from transforms.parsing.sentences import sentence_starts
 from transforms.parsing.trees import Refusal
 
-_PARAGRAPH = re.compile(r"(?:(?!\n\s*\n).)*", re.DOTALL)
+Places: TypeAlias = list[int]
+"""The tokens of a sentence that are words, by their places in the Doc."""
+
+_BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 @Language.factory(
@@ -32,15 +36,16 @@ _PARAGRAPH = re.compile(r"(?:(?!\n\s*\n).)*", re.DOTALL)
 def make_constituents(
     nlp: Language, name: str, model: str, spans_key: str, max_tokens: int, threads: int
 ) -> ConstituentComponent:
+    """The options are those of `PhrasemillParser`; they are all that a saved pipeline keeps of the component."""
     return ConstituentComponent(PhrasemillParser(model, max_tokens=max_tokens, threads=threads), spans_key)
 
 
 class ConstituentComponent:
-    """Writes each Doc's constituents to `doc.spans[spans_key]`, by start, longest first.
+    """Writes each Doc's constituents to `doc.spans[spans_key]`, by start, longest first, of equal ones the outer first.
 
-    Sentences and tags that the Doc has are kept, others are found. Whitespace tokens stand in no sentence of their own,
-    but a constituent may hold some. A sentence that the parser refuses has no constituents and is listed in the
-    group's `attrs["refused"]` as [start token, end token, reason].
+    Sentences and tags that the Doc has are kept, others are found. The parser does not see whitespace tokens, though
+    a constituent may hold some. A sentence that the parser refuses has no constituents, and is listed in the group's
+    `attrs["refused"]` as [start token, end token, reason].
     """
 
     def __init__(self, parser: PhrasemillParser, spans_key: str = "constituents") -> None:
@@ -53,25 +58,23 @@ class ConstituentComponent:
     def pipe(self, stream: Iterable[Doc], batch_size: int = 64) -> Iterator[Doc]:
         for docs in minibatch(stream, batch_size):
             sentences = [_sentences(doc) for doc in docs]
-            parses = iter(
-                self.parser.parse_words(
-                    [
-                        [doc[place].text for place in each]
-                        for doc, found in zip(docs, sentences, strict=True)
-                        for each in found
-                    ]
-                )
-            )
+            words = [
+                [doc[place].text for place in places]
+                for doc, found in zip(docs, sentences, strict=True)
+                for places in found
+            ]
+            parses = iter(self.parser.parse_words(words))
             for doc, found in zip(docs, sentences, strict=True):
-                self._annotate(doc, [(each, next(parses)) for each in found])
+                self._annotate(doc, [(places, next(parses)) for places in found])
                 yield doc
 
-    def _annotate(self, doc: Doc, parses: list) -> None:
+    def _annotate(self, doc: Doc, parses: Iterable[tuple[Places, Parse | Refusal]]) -> None:
         has_tags = doc.has_annotation("TAG")
-        spans, refused = [], []
+        spans: list[Span] = []
+        refused: list[tuple[int, int, str]] = []
         for places, parse in parses:
             if isinstance(parse, Refusal):
-                refused.append([places[0], places[-1] + 1, parse.reason])
+                refused.append((places[0], places[-1] + 1, parse.reason))
                 continue
             if not has_tags:
                 for place, tag in zip(places, parse.tags, strict=True):
@@ -80,20 +83,29 @@ class ConstituentComponent:
         doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, attrs={"refused": refused}, spans=spans)
 
 
-def _sentences(doc: Doc) -> list[list[int]]:
-    """The tokens of each sentence that are words; boundaries are set where the Doc has none."""
+def _sentences(doc: Doc) -> list[Places]:
+    """The sentences that have a word; boundaries are set where the Doc has none."""
     if not doc.has_annotation("SENT_START"):
         _set_boundaries(doc)
     sentences = [[token.i for token in sentence if not token.is_space] for sentence in doc.sents]
-    return [each for each in sentences if each]
+    return [places for places in sentences if places]
 
 
 def _set_boundaries(doc: Doc) -> None:
-    """By the parser's own rules; a blank line ends a sentence, a line break alone does not."""
-    places = [token.idx for token in doc]
+    """By the parser's own rules; a blank line ends a sentence, a line break alone does not.
+
+    Whitespace belongs to the sentence before it, at the beginning to the first.
+    """
+    text = doc.text
+    words = [token.i for token in doc if not token.is_space]
+    first_characters = [doc[place].idx for place in words]
     starts = {0}
-    for match in _PARAGRAPH.finditer(doc.text):
-        for start in sentence_starts(match[0]):
-            starts.add(bisect_left(places, match.start() + start))
+    begin = 0
+    for end, next_begin in [*(match.span() for match in _BLANK_LINES.finditer(text)), (len(text), len(text))]:
+        for start in sentence_starts(text[begin:end]):
+            place = bisect_left(first_characters, begin + start)
+            if 0 < place < len(words):
+                starts.add(words[place])
+        begin = next_begin
     for token in doc:
         token.is_sent_start = token.i in starts

@@ -62,7 +62,8 @@ def read_trees(path: str | Path, faults: list[TreebankError]) -> Iterator[Treeba
 
 def _trees(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """The lines of each tree, with the number of its first."""
-    first, tree = 1, []
+    first = 1
+    tree: list[str] = []
     for number, line in enumerate(lines, 1):
         if line.startswith("(") and tree:
             yield first, tree
@@ -76,7 +77,8 @@ def sentences_of(lines: Iterable[str], *, name: str = "brackets", first_line: in
     """The sentences of trees in PTB brackets, without traces and the phrases that they leave empty.
 
     Labels lose function tags and indices ("NP-SBJ-1" gives "NP"), words their escapes ("-LRB-" gives "("). A tree of
-    nothing but traces is no sentence. Raises `TreebankError`, which gives `name` and the line, counted from `first_line`.
+    nothing but traces is no sentence. Raises `TreebankError`, which gives `name` and the line, counted from
+    `first_line`.
     """
     words: list[str] = []
     tags: list[str] = []
