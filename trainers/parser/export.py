@@ -1,8 +1,10 @@
 """A trained parser as an ONNX file for transforms/parsing/phrasemill/network.py.
 
-The graph is written out node by node, so that it holds the operators that ONNX Runtime is fast with on CPUs. Weights
-of linear layers are int8 with a scale a column, word embeddings int8 with a scale a row. Activations are uint8, with
-scales fixed here from example sentences: the integers of one sentence do not depend on its neighbours in a batch.
+The graph is written out node by node, so that it holds the operators that ONNX Runtime is fast with on CPUs. Word
+embeddings are int8 with a scale a row. Linear layers multiply uint8 by int8, exactly, on any CPU: weights have a scale
+a row of outputs; inputs have scales that are fixed here from example sentences, so that no sentence's depend on its
+neighbours in a batch. Channels with outliers are divided before, and their weights multiplied (SmoothQuant, Xiao et
+al. 2023): a few neurons of BERT are ten times as large as all others.
 
     inputs   pieces, shapes int64 [B, L]    a batch without padding of pieces; shapes as in encoding.py
              left, right int64 [B, N + 1]   fenceposts, right = 0 where there is none
@@ -36,12 +38,22 @@ NEVER = -1e30
 
 LONGEST = np.iinfo(np.int64).max
 
+SAMPLED = 8
+"""One in so many rows of a layer's inputs is kept to choose its scale by."""
 
-class Scale(NamedTuple):
-    """real = (quantised - zero_point) * scale, for quantised values of 0..255."""
+QUANTILES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+"""Of the channels' maxima: larger ones may be divided down to it."""
+
+WORTH = 0.5
+"""Of the error without dividing channels: they are divided where less is left."""
+
+
+class InputScale(NamedTuple):
+    """real = (quantised - zero_point) * scale * divisors, for quantised values [..., K] of 0..255."""
 
     scale: float
     zero_point: int
+    divisors: NDArray[np.float32] | None = None  # [K]
 
 
 def export(
@@ -75,39 +87,84 @@ def export(
     return model.SerializeToString(deterministic=True)
 
 
-def calibrate(weights: Weights, batches: Iterable[Batch], *, heads: int) -> dict[str, Scale]:
-    """A scale for the inputs of each linear layer, from all values that they have on these batches."""
-    model = build(weights, heads=heads, scales=None)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()[3:]]
-    threshold = np.full(len(weights["length_bias"]), -NEVER, np.float32)
-    limits: dict[str, tuple[float, float]] = dict.fromkeys(names, (0.0, 0.0))
+def calibrate(weights: Weights, batches: Iterable[Batch], *, heads: int) -> dict[str, InputScale]:
+    """A scale for the inputs of each linear layer, wide enough for all values that they have on these batches."""
+    graph = _network(weights, heads=heads, scales=None)
+    session = onnxruntime.InferenceSession(graph.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    threshold = np.full(graph.labels, -NEVER, np.float32)
+    names = list(graph.layers)
+    lowest = {name: np.zeros(1, np.float32) for name in names}
+    highest = {name: np.zeros(1, np.float32) for name in names}
+    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
     for batch in batches:
         values = session.run(names, {**batch._asdict(), "threshold": threshold})
         for name, value in zip(names, values, strict=True):
-            low, high = limits[name]
-            limits[name] = min(low, float(value.min(initial=0))), max(high, float(value.max(initial=0)))
-    return {name: _scale(low, high) for name, (low, high) in limits.items()}
+            value = value.reshape(-1, value.shape[-1])
+            lowest[name] = np.minimum(lowest[name], value.min(0, initial=0))
+            highest[name] = np.maximum(highest[name], value.max(0, initial=0))
+            rows[name].append(value[::SAMPLED])
+    return {
+        name: input_scale(np.concatenate(rows[name]), lowest[name], highest[name], graph.layers[name]) for name in names
+    }
 
 
-def _scale(low: float, high: float) -> Scale:
+def input_scale(
+    rows: NDArray[np.float32],
+    lowest: NDArray[np.float32],
+    highest: NDArray[np.float32],
+    layers: Sequence[NDArray[np.float32]],
+) -> InputScale:
+    """The scale with which the layers' outputs for sample rows [M, K] come closest to what they should be.
+
+    `lowest`, `highest` [K]: the limits of each channel; `layers`: weights [N, K], or [N, 2K] of two rows together.
+    """
+    width = rows.shape[1]
+    weight = np.concatenate([half for layer in layers for half in np.split(layer, layer.shape[1] // width, axis=1)])
+    outputs = rows @ weight.T
+
+    def error(choice: InputScale) -> float:
+        divisors = np.float32(1) if choice.divisors is None else choice.divisors
+        integers = np.round(rows / (divisors * np.float32(choice.scale))) + choice.zero_point
+        inputs = (np.clip(integers, 0, 255) - choice.zero_point) * np.float32(choice.scale)
+        columns, scales = quantised_weights(weight * divisors)
+        return float(np.square(inputs @ (columns * scales[:, None]).T - outputs).mean())
+
+    maxima = np.maximum(np.maximum(-lowest, highest), 1e-6)
+    plain = _covering(lowest, highest, None)
+    divided = [_covering(lowest, highest, np.maximum(maxima / np.quantile(maxima, q), 1)) for q in QUANTILES]
+    best = min(divided, key=error)
+    return best if error(best) < WORTH * error(plain) else plain
+
+
+def _covering(
+    lowest: NDArray[np.float32], highest: NDArray[np.float32], divisors: NDArray[np.float32] | None
+) -> InputScale:
+    if divisors is not None:
+        divisors = divisors.astype(np.float32)
+        lowest, highest = lowest / divisors, highest / divisors
+    low, high = float(lowest.min(initial=0)), float(highest.max(initial=0))
     scale = max(high - low, 1e-6) / 255
-    return Scale(scale, round(-low / scale))
+    return InputScale(scale, round(-low / scale), divisors)
 
 
-def build(weights: Weights, *, heads: int, scales: Mapping[str, Scale] | None) -> onnx.ModelProto:
+def build(weights: Weights, *, heads: int, scales: Mapping[str, InputScale] | None) -> onnx.ModelProto:
     """The graph; without scales in floating point, and with the inputs of linear layers as further outputs."""
-    graph = _Graph(scales)
+    return _network(weights, heads=heads, scales=scales).model()
+
+
+def _network(weights: Weights, *, heads: int, scales: Mapping[str, InputScale] | None) -> _Graph:
+    graph = _Graph(scales, labels=len(weights["length_bias"]))
     states = _encoder(graph, weights, heads)
     fences, words = _fences_and_words(graph, states)
     _spans(graph, weights, fences)
     _tags(graph, weights, words)
-    return graph.model(labels=len(weights["length_bias"]))
+    return graph
 
 
-class _Linear(NamedTuple):
-    """What linear layers multiply: floats, or their uint8 with the names of scale and zero point."""
+class _Inputs(NamedTuple):
+    """What linear layers multiply: floats, or their uint8."""
 
+    layers: str  # the name of the layers, as the scales have it
     values: str
     scale: str = ""
     zero_point: str = ""
@@ -116,11 +173,12 @@ class _Linear(NamedTuple):
 class _Graph:
     """Nodes and constants, as they are added."""
 
-    def __init__(self, scales: Mapping[str, Scale] | None) -> None:
+    def __init__(self, scales: Mapping[str, InputScale] | None, *, labels: int) -> None:
         self.scales = scales
+        self.labels = labels
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
-        self.inputs_of_layers: list[str] = []
+        self.layers: dict[str, list[NDArray[np.float32]]] = {}  # weights by the name of their inputs
 
     def constant(self, values: Any, dtype: Any = None) -> str:
         name = f"constant_{len(self.constants)}"
@@ -139,21 +197,26 @@ class _Graph:
     def output(self, name: str, values: str) -> None:
         self.nodes.append(helper.make_node("Identity", [values], [name], name=name))
 
-    def multiplied(self, name: str, values: str) -> _Linear:
-        """The inputs of one linear layer or several, quantised; `name` is that of their scale."""
+    def inputs(self, layers: str, values: str) -> _Inputs:
+        """The inputs of one linear layer or several, quantised with the scale of that name."""
         if self.scales is None:
-            self.output(name, values)
-            self.inputs_of_layers.append(name)
-            return _Linear(values)
-        scale = self.constant(self.scales[name].scale, np.float32)
-        zero_point = self.constant(self.scales[name].zero_point, np.uint8)
-        return _Linear(self.add("QuantizeLinear", values, scale, zero_point), scale, zero_point)
+            self.output(layers, values)
+            return _Inputs(layers, values)
+        scale, zero_point, divisors = self.scales[layers]
+        if divisors is not None:
+            values = self.add("Mul", values, self.constant(1 / divisors))
+        names = self.constant(scale, np.float32), self.constant(zero_point, np.uint8)
+        return _Inputs(layers, self.add("QuantizeLinear", values, *names), *names)
 
-    def linear(self, inputs: _Linear, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+    def linear(self, inputs: _Inputs, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         """`inputs` [..., K] by `weight` [N, K]: [..., N] floats."""
+        self.layers.setdefault(inputs.layers, []).append(weight)
         if self.scales is None:
             return self.add("Add", self.add("MatMul", inputs.values, self.constant(weight.T)), self.constant(bias))
-        integers, scales = quantised_rows(weight)
+        divisors = self.scales[inputs.layers].divisors
+        if divisors is not None:
+            weight = weight * np.tile(divisors, weight.shape[1] // len(divisors))
+        integers, scales = quantised_weights(weight)
         return self.add(
             "MatMulIntegerToFloat",
             inputs.values,
@@ -181,20 +244,23 @@ class _Graph:
         """0, 1, ... size - 1."""
         return self.add("Range", self.constant(0, np.int64), self.add("Squeeze", size), self.constant(1, np.int64))
 
-    def model(self, *, labels: int) -> onnx.ModelProto:
+    def model(self) -> onnx.ModelProto:
         integers, floats = TensorProto.INT64, TensorProto.FLOAT
         inputs = [
             helper.make_tensor_value_info("pieces", integers, ["B", "L"]),
             helper.make_tensor_value_info("shapes", integers, ["B", "L"]),
             helper.make_tensor_value_info("left", integers, ["B", "N + 1"]),
             helper.make_tensor_value_info("right", integers, ["B", "N + 1"]),
-            helper.make_tensor_value_info("threshold", floats, [labels]),
+            helper.make_tensor_value_info("threshold", floats, [self.labels]),
         ]
         outputs = [
             helper.make_tensor_value_info("spans", integers, ["M", 4]),
             helper.make_tensor_value_info("scores", floats, ["M"]),
             helper.make_tensor_value_info("tags", integers, ["B", "N"]),
-            *(helper.make_tensor_value_info(name, floats, None) for name in self.inputs_of_layers),
+            *(
+                helper.make_tensor_value_info(name, floats, None)
+                for name in (self.layers if self.scales is None else ())
+            ),
         ]
         return helper.make_model(
             helper.make_graph(self.nodes, "phrasemill", inputs, outputs, self.constants),
@@ -204,10 +270,23 @@ class _Graph:
         )
 
 
-def quantised_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantised_weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """A matrix [N, K] as integers and a scale [N] for each row, such that no CPU's product overflows.
+
+    CPUs without VNNI add two neighbouring products in 16 bits, and clip the sum: 255 times the sum of two neighbours
+    of one sign has to stay below 2 ** 15, so that sum below 129.
+    """
+    padded = np.pad(weight, ((0, 0), (0, weight.shape[1] % 2)))
+    pairs = padded.reshape(len(weight), -1, 2)
+    sums = np.maximum(np.maximum(pairs, 0).sum(2), np.maximum(-pairs, 0).sum(2))
+    scales = np.maximum(sums.max(1), 1e-12).astype(np.float32) / np.float32(127)  # rounding may add 1
+    return np.round(weight / scales[:, None]).astype(np.int8), scales
+
+
+def quantised_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """A matrix [N, K] as integers of -127..127 and a scale [N] for each row."""
-    scales = np.maximum(np.abs(weight).max(1), 1e-12) / np.float32(127)
-    return np.round(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)
+    scales = np.maximum(np.abs(matrix).max(1), 1e-12).astype(np.float32) / np.float32(127)
+    return np.round(matrix / scales[:, None]).astype(np.int8), scales
 
 
 def _encoder(graph: _Graph, weights: Weights, heads: int) -> str:
@@ -229,19 +308,19 @@ def _encoder(graph: _Graph, weights: Weights, heads: int) -> str:
     layers = sum(name.endswith("attention.self.query.weight") for name in weights)
     for layer in range(layers):
         prefix = f"encoder.encoder.layer.{layer}"
-        attended = _attention(graph, weights, prefix, graph.multiplied(f"{layer}.attention", states), heads)
+        attended = _attention(graph, weights, prefix, graph.inputs(f"{layer}.attention", states), heads)
         output = _linear(
-            graph, weights, f"{prefix}.attention.output.dense", graph.multiplied(f"{layer}.attended", attended)
+            graph, weights, f"{prefix}.attention.output.dense", graph.inputs(f"{layer}.attended", attended)
         )
         states = graph.normalised(graph.add("Add", output, states), weights, f"{prefix}.attention.output.LayerNorm")
-        hidden = _linear(graph, weights, f"{prefix}.intermediate.dense", graph.multiplied(f"{layer}.forward", states))
+        hidden = _linear(graph, weights, f"{prefix}.intermediate.dense", graph.inputs(f"{layer}.forward", states))
         hidden = graph.gelu(hidden)
-        output = _linear(graph, weights, f"{prefix}.output.dense", graph.multiplied(f"{layer}.hidden", hidden))
+        output = _linear(graph, weights, f"{prefix}.output.dense", graph.inputs(f"{layer}.hidden", hidden))
         states = graph.normalised(graph.add("Add", output, states), weights, f"{prefix}.output.LayerNorm")
     return states
 
 
-def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Linear, heads: int) -> str:
+def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Inputs, heads: int) -> str:
     """Every piece attends to all: there is no padding to leave out."""
     width = weights[f"{prefix}.attention.self.query.weight"].shape[0]
     by_head = graph.integers(0, 0, heads, width // heads)
@@ -259,13 +338,13 @@ def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Linear, he
     return graph.add("Reshape", mixed, graph.integers(0, 0, width))
 
 
-def _linear(graph: _Graph, weights: Weights, name: str, inputs: _Linear) -> str:
+def _linear(graph: _Graph, weights: Weights, name: str, inputs: _Inputs) -> str:
     return graph.linear(inputs, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
-def _fences_and_words(graph: _Graph, states: str) -> tuple[_Linear, _Linear]:
+def _fences_and_words(graph: _Graph, states: str) -> tuple[_Inputs, _Inputs]:
     """[B, N + 1, 2H]: the piece before each fencepost and the one after it; [B, N, 2H]: a word's first and last."""
-    inputs = graph.multiplied("heads", states)
+    inputs = graph.inputs("heads", states)
     width = graph.add("Slice", graph.add("Shape", inputs.values), graph.integers(2), graph.integers(3))
     flat = graph.add("Reshape", inputs.values, graph.add("Concat", graph.integers(-1), width, axis=0))
     sentences = graph.add("Mul", graph.numbers(graph.size("pieces", 0)), graph.size("pieces", 1))
@@ -278,7 +357,7 @@ def _fences_and_words(graph: _Graph, states: str) -> tuple[_Linear, _Linear]:
     return inputs._replace(values=fences), inputs._replace(values=words)
 
 
-def _spans(graph: _Graph, weights: Weights, fences: _Linear) -> None:
+def _spans(graph: _Graph, weights: Weights, fences: _Inputs) -> None:
     """score = query_i . key_j + start term of i + end term of j + bias of the length j - i, for i < j.
 
     The two terms ride on the product: the query gets two more dimensions, (its term, 1), and the key (1, its term).
@@ -296,7 +375,7 @@ def _spans(graph: _Graph, weights: Weights, fences: _Linear) -> None:
         return weight.reshape(-1, hidden), bias.reshape(-1)
 
     def side(name: str, layer: tuple[NDArray[np.float32], NDArray[np.float32]], order: list[int]) -> str:
-        values = graph.multiplied(name, graph.gelu(_linear(graph, weights, name, fences)))
+        values = graph.inputs(name, graph.gelu(_linear(graph, weights, name, fences)))
         by_label = graph.add("Reshape", graph.linear(values, *layer), graph.integers(0, 0, labels, size + 2))
         return graph.add("Transpose", by_label, perm=order)
 
@@ -321,6 +400,6 @@ def _spans(graph: _Graph, weights: Weights, fences: _Linear) -> None:
     graph.output("scores", graph.add("GatherND", scores, spans))
 
 
-def _tags(graph: _Graph, weights: Weights, words: _Linear) -> None:
-    hidden = graph.multiplied("tag_hidden", graph.gelu(_linear(graph, weights, "tag_hidden", words)))
+def _tags(graph: _Graph, weights: Weights, words: _Inputs) -> None:
+    hidden = graph.inputs("tag_hidden", graph.gelu(_linear(graph, weights, "tag_hidden", words)))
     graph.output("tags", graph.add("ArgMax", _linear(graph, weights, "tag_output", hidden), axis=2, keepdims=0))

@@ -130,6 +130,31 @@ def test_a_sentence_has_the_same_scores_alone_and_among_others(sentences):
     assert together == scores_of(SESSION, sentences, 0, together=False)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.sampled_from([1.0, 0.0]))
+def test_products_fit_in_the_16_bits_of_older_cpus(seed, width, noise):
+    weight = np.random.default_rng(seed).normal(size=(4, width)).astype(np.float32) * noise + np.float32(0.3)
+    integers, scales = export.quantised_weights(weight)
+    pairs = np.pad(integers, ((0, 0), (0, width % 2))).astype(np.int64).reshape(4, -1, 2)
+    for sign in (1, -1):
+        assert 255 * np.maximum(sign * pairs, 0).sum(2).max() < 2**15
+    assert np.abs(integers * scales[:, None] - weight).max() <= scales.max() * 0.51
+
+
+def test_a_channel_with_outliers_is_divided():
+    generator = np.random.default_rng(0)
+    rows, weight = generator.normal(size=(500, 64)), generator.normal(size=(32, 64))
+    plain = export.input_scale(rows, rows.min(0), rows.max(0), [weight])
+    rows[:, 5] *= 50
+    divided = export.input_scale(rows, rows.min(0), rows.max(0), [weight])
+    assert plain.divisors is None
+    assert divided.divisors is not None
+    assert divided.divisors.argmax() == 5
+    assert divided.scale < 3 * plain.scale
+    low, high = ((quantised - divided.zero_point) * divided.scale for quantised in (0, 255))
+    assert low - divided.scale < (rows / divided.divisors).min()
+    assert (rows / divided.divisors).max() < high + divided.scale
+
+
 def test_longer_spans_share_the_last_bias_and_none_is_left_out():
     words = ["house"] * 100
     ((spans, tags),) = scores_of(SESSION, [words], 0, together=True)
