@@ -184,11 +184,11 @@ def _fit(settings: Network, vocabulary: Vocabulary, sources: dict[str, list[Exam
         labels=len(vocabulary.labels),
         tags=len(vocabulary.tags),
         hidden=settings.hidden,
-    )
+    ).to(_device())
     fit(network, vocabulary, sources, settings.shares, settings.schedule)
     torch.save(
         {
-            "state": network.state_dict(),
+            "state": {name: tensor.cpu() for name, tensor in network.state_dict().items()},
             "encoder": network.encoder.config.to_dict(),
             "hidden": settings.hidden,
             "labels": list(vocabulary.labels),
@@ -196,6 +196,10 @@ def _fit(settings: Network, vocabulary: Vocabulary, sources: dict[str, list[Exam
         },
         path,
     )
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def load_network(path: Path) -> tuple[ParserNetwork, Vocabulary]:
@@ -221,7 +225,7 @@ def _label(recipe: Recipe, teacher: Path, sentences: Sequence[str], path: Path) 
 
     def reported() -> Iterator[list[Example]]:
         nonlocal done
-        for examples in label(network, vocabulary, raw):
+        for examples in label(network.to(_device()), vocabulary, raw):
             yield examples
             done += sum(len(example.words) for example in examples)
             speed = done / (time.monotonic() - began)
