@@ -21,7 +21,7 @@ from schemas.errors import UserError  # noqa: E402
 from trainers.parser import export  # noqa: E402
 from trainers.parser.network import SHAPES, Batch, ParserNetwork, real_spans  # noqa: E402
 from transforms.parsing.phrasemill.encoding import CRAFT, MAX_WORDS, Encoder  # noqa: E402
-from transforms.parsing.phrasemill.network import Network, _options  # noqa: E402
+from transforms.parsing.phrasemill.network import Network, session_options  # noqa: E402
 
 LABELS = ("NP", "VP", "PP", "ADJP", "ADVP", "S", "SBAR")
 TAGS = tuple("DT NN VBZ . JJ".split())
@@ -68,7 +68,7 @@ def exported(**changes: object) -> bytes:
 
 
 def session_of(content: bytes) -> onnxruntime.InferenceSession:
-    return onnxruntime.InferenceSession(content, _options(1), ["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(content, session_options(), ["CPUExecutionProvider"])
 
 
 FILE = exported()
@@ -189,6 +189,15 @@ def test_parses_are_the_same_alone_and_among_others(tmp_path_factory, sentences)
         assert len(tags) == len(sentence)
         assert {*tags} <= {*TAGS}
         assert all(0 <= start < end <= len(sentence) for _, start, end in constituents)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parses_come_in_order_from_any_number_of_threads(tmp_path, threads):
+    (tmp_path / "parser.onnx").write_bytes(FILE)
+    sentences = [["The", "house", "of", "NATO"][: k % 4 + 1] * (k % 29) for k in range(300)]
+    alone = Network(tmp_path / "parser.onnx")
+    expected = [parse for sentence in sentences for parse in alone.parse([sentence])]
+    assert Network(tmp_path / "parser.onnx", threads=threads).parse(sentences) == expected
 
 
 def test_none_and_too_many(tmp_path):

@@ -10,17 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from schemas.errors import UserError
 from transforms.parsing.interface import Constituent
 from transforms.parsing.phrasemill.decode import constituents
-from transforms.parsing.phrasemill.encoding import GUM, Encoder
+from transforms.parsing.phrasemill.encoding import GUM, Batch, Encoder, Ints
 
 FORMAT = "1"
 """Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
@@ -42,11 +44,14 @@ class Network:
     """
 
     def __init__(self, path: str | Path | None = None, *, threads: int = 1) -> None:
-        """`path`: a file that the training made, by default the one that comes with phrasemill."""
+        """`path`: a file that the training made, by default the one that comes with phrasemill.
+
+        `threads`: how many batches are computed at a time; results do not depend on it.
+        """
         model = resources.files(__package__) / "model" / "parser.onnx" if path is None else Path(path)
         try:
             content = model.read_bytes()
-            self._session = onnxruntime.InferenceSession(content, _options(threads), ["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(content, session_options(), ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a class for each fault, and none above them
             raise UserError(f"{model}: cannot be read as a network: {error}") from error
         self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
@@ -57,6 +62,7 @@ class Network:
         self.tags: tuple[str, ...] = tuple(json.loads(self.metadata["tags"]))
         self.threshold = np.array(json.loads(self.metadata["threshold"]), np.float32)
         self._tags = np.array(self.tags, object)
+        self._threads = threads
         self._encoder = Encoder()
 
     def parse(self, sentences: Sequence[Sequence[str]], *, convention: int = GUM) -> list[Parse]:
@@ -67,22 +73,27 @@ class Network:
         encoded = self._encoder.encode(sentences, convention)
         tags: list[list[str]] = [[] for _ in sentences]
         all_spans, all_scores = [np.empty((0, 4), np.int64)], [np.empty(0, np.float32)]
-        for chosen, batch in encoded.equal_batches(MAX_BATCH_PIECES):
-            spans, scores, tag_ids = self._session.run(None, {**batch._asdict(), "threshold": self.threshold})
-            spans[:, 0] = chosen[spans[:, 0]]
-            all_spans.append(spans)
-            all_scores.append(scores)
-            for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
-                tags[number] = row[: len(sentences[number])]
+        with ThreadPoolExecutor(self._threads) as pool:
+            results = pool.map(self._run, encoded.equal_batches(MAX_BATCH_PIECES))
+            for chosen, spans, scores, tag_ids in results:
+                spans[:, 0] = chosen[spans[:, 0]]
+                all_spans.append(spans)
+                all_scores.append(scores)
+                for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
+                    tags[number] = row[: len(sentences[number])]
         found = constituents(np.concatenate(all_spans), np.concatenate(all_scores), self.labels, len(sentences))
         return list(map(Parse, tags, found))
 
+    def _run(self, numbered: tuple[Ints, Batch]) -> tuple[Ints, Ints, NDArray[np.float32], Ints]:
+        chosen, batch = numbered
+        return chosen, *self._session.run(None, {**batch._asdict(), "threshold": self.threshold})
 
-def _options(threads: int) -> onnxruntime.SessionOptions:
+
+def session_options() -> onnxruntime.SessionOptions:
+    """Of the session that runs a parser's graph: a run takes the thread that calls it, no other."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # The graph is fused as it should be: further fusing would bring in SkipLayerNormalization, which is six times
     # slower on CPUs than what it stands for, and rearranging (de)quantisation would add steps.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC

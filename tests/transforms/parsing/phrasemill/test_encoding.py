@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.parsing.phrasemill import encoding
@@ -37,6 +37,8 @@ def pieces_of(words: list[str]) -> list[list[str]]:
         ("Unaffordableness", ["una", "##ff", "##ness"]),  # first, second, last of five
         ("e.g.", ["e", ".", "."]),
         ("İstanbul", ["istanbul"]),
+        ("``", ['"']),
+        ("''", ['"']),
         ("中国", ["中", "国"]),
         ("a\u00adb", ["ab"]),
         ("\u200b", ["[UNK]"]),
@@ -116,11 +118,14 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     assert encoder.encode([["abcdef"]]).pieces.tolist() == ENCODER.encode([["abcdef"]]).pieces.tolist()
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=20))
 def test_pieces_are_those_of_bert(words):
     tokenizers = pytest.importorskip("tokenizers")
     bert = tokenizers.BertWordPieceTokenizer({piece: id for id, piece in enumerate(VOCABULARY)}, lowercase=True)
     for word in words:
+        if word in ("``", "''"):
+            continue
         expected = bert.encode(word, add_special_tokens=False).ids or [encoding.UNKNOWN]
         assert ENCODER.word(word)[0] == (expected if len(expected) <= 3 else [*expected[:2], expected[-1]])
 
