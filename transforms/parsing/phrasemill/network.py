@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
@@ -35,6 +35,15 @@ class Parse(NamedTuple):
 
     tags: list[str]  # n
     constituents: list[Constituent]  # none crosses another; ordered as in `ParsedSentence`
+
+
+class _Result(NamedTuple):
+    """Of a batch of B sentences, with these numbers [B] among those of the call."""
+
+    sentences: Ints
+    spans: Ints  # [M, 4]: sentence of the batch, label, start, end
+    scores: NDArray[np.float32]  # [M]
+    tags: Ints  # [B, N]
 
 
 class Network:
@@ -73,20 +82,24 @@ class Network:
         encoded = self._encoder.encode(sentences, convention)
         tags: list[list[str]] = [[] for _ in sentences]
         all_spans, all_scores = [np.empty((0, 4), np.int64)], [np.empty(0, np.float32)]
-        with ThreadPoolExecutor(self._threads) as pool:
-            results = pool.map(self._run, encoded.equal_batches(MAX_BATCH_PIECES))
-            for chosen, spans, scores, tag_ids in results:
-                spans[:, 0] = chosen[spans[:, 0]]
-                all_spans.append(spans)
-                all_scores.append(scores)
-                for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
-                    tags[number] = row[: len(sentences[number])]
+        for chosen, spans, scores, tag_ids in self._results(encoded.equal_batches(MAX_BATCH_PIECES)):
+            spans[:, 0] = chosen[spans[:, 0]]
+            all_spans.append(spans)
+            all_scores.append(scores)
+            for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
+                tags[number] = row[: len(sentences[number])]
         found = constituents(np.concatenate(all_spans), np.concatenate(all_scores), self.labels, len(sentences))
         return list(map(Parse, tags, found))
 
-    def _run(self, numbered: tuple[Ints, Batch]) -> tuple[Ints, Ints, NDArray[np.float32], Ints]:
-        chosen, batch = numbered
-        return chosen, *self._session.run(None, {**batch._asdict(), "threshold": self.threshold})
+    def _results(self, batches: Iterable[tuple[Ints, Batch]]) -> Iterable[_Result]:
+        if self._threads == 1:
+            return map(self._run, batches)
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(self._run, batches))
+
+    def _run(self, batch: tuple[Ints, Batch]) -> _Result:
+        sentences, arrays = batch
+        return _Result(sentences, *self._session.run(None, {**arrays._asdict(), "threshold": self.threshold}))
 
 
 def session_options() -> onnxruntime.SessionOptions:
