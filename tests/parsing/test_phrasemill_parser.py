@@ -5,19 +5,23 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from literal import literal
 
 from schemas.errors import UserError
 from transforms.parsing import phrasemill_parser
-from transforms.parsing.interface import ParsedSentence, RefusedSentence, Sentence
+from transforms.parsing.evaluation import evaluate
+from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.phrasemill.network import Parse
 from transforms.parsing.phrasemill_parser import PhrasemillParser
 from transforms.parsing.registry import MEANS, load_parser, parser_identity
+from transforms.parsing.treebank import read_treebank
 from transforms.parsing.trees import Refusal
 
 
@@ -45,6 +49,60 @@ def is_tree(parse: Parse, words: int) -> bool:
             for b in parse.constituents
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("brackets", "tags"),
+    [
+        ("[S [NP [NP The end] [PP of [NP the day]]] [VP came] ~.]", "DT NN IN DT NN VBD ."),
+        (
+            "[S [NP She] [VP gave [NP [NP the old man] [PP of [NP the sea]]] [NP a [ADJP very good] book]] ~.]",
+            "PRP VBD DT JJ NN IN DT NN DT RB JJ NN .",
+        ),
+        ("[S [NP They] [VP said [SBAR that [S [NP it] [VP was [ADJP cold]]]]] ~.]", "PRP VBD IN PRP VBD JJ ."),
+        ("[S [NP He] [VP ran [ADVP quickly] [PP down [NP the stairs]]] ~.]", "PRP VBD RB IN DT NNS ."),
+        ("[S [NP We] [VP want [S [VP to [VP leave]]]] ~.]", "PRP VBP TO VB ."),  # a unary chain, S outside
+        ("[S [VP Run] ~!]", "VB ."),
+        (
+            "[S [NP [NP The cat] [SBAR [NP that] [S [VP sat [PP on [NP the mat]]]]]] [VP slept] ~.]",
+            "DT NN WDT VBD IN DT NN VBD .",
+        ),
+        (
+            "[S [NP [NP Expression] [PP of [NP the p53 protein]]] [VP was [ADVP significantly] "
+            "[VP reduced [PP in [NP mutant mice]]]] ~.]",
+            "NN IN DT NN NN VBD RB VBN IN JJ NNS .",
+        ),
+        ("[NP 1851]", "CD"),
+    ],
+)
+def test_sentences_with_their_constituents_and_tags(parser: PhrasemillParser, brackets: str, tags: str) -> None:
+    text, tokens, constituents = literal(brackets)
+    starts, ends = map(list, zip(*tokens, strict=True))
+    expected = ParsedSentence(0, len(text), starts, ends, tags.split(), [Constituent(*each) for each in constituents])
+    assert parser.parse_texts([text]) == [[expected]]
+    (tree,) = parser.trees(text)
+    assert tree is not None
+    assert tree.leaves() == [text[start:end] for start, end in tokens]
+    assert [tag for _, tag in tree.pos()] == tags.split()
+    phrases = [each.label() for each in tree.subtrees(lambda each: each.height() > 2)]
+    assert phrases == ["ROOT", *(label for label, _, _ in constituents)]
+
+
+@pytest.mark.parametrize(("treebank", "f1", "least"), [("gum", 0.885, 0.68), ("craft", 0.85, 0.7)])
+def test_score(parser: PhrasemillParser, test_data: Path, treebank: str, f1: float, least: float) -> None:
+    gold = list(islice(read_treebank(test_data / "treebanks" / treebank / "dev.ptb"), 700))
+    parses = parser.parse_words([sentence.words for sentence in gold])
+    found = [parse.constituents if isinstance(parse, Parse) else [] for parse in parses]
+    evaluation = evaluate([sentence.constituents for sentence in gold], found)
+    assert evaluation.total.f1 >= f1
+    assert min(agreement.f1 for agreement in evaluation.by_label.values()) >= least
+    tags = [
+        (tag, gold_tag)
+        for sentence, parse in zip(gold, parses, strict=True)
+        if isinstance(parse, Parse)
+        for tag, gold_tag in zip(parse.tags, sentence.tags, strict=True)
+    ]
+    assert sum(tag == gold_tag for tag, gold_tag in tags) / len(tags) >= 0.955
 
 
 WORDS = st.one_of(
