@@ -90,7 +90,7 @@ def add_input(parser: argparse.ArgumentParser, *, takes: str) -> None:
 def add_parsing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("parsing")
     add = group.add_argument
-    add("--parser", choices=PARSERS, default="spacy", help="of constituents (default spacy)")
+    add("--parser", choices=PARSERS, default="phrasemill", help="of constituents (default phrasemill)")
     add("--model", metavar="NAME", help="the parser's model: a name or a path (default: the parser's own)")
     add("--max-sentence-tokens", type=_positive, metavar="N", help="reject longer sentences (default: the parser's)")
     add("--parser-option", action="append", default=[], metavar="NAME=VALUE", help="see docs/parsers.md")

@@ -2,9 +2,9 @@
 
 parser = PhrasemillParser()
 for sentence in parser.parse_texts(["The old man saw a well-known whale. It swam."])[0]:
-    sentence.constituents                                # [Constituent("S", 0, 9), Constituent("NP", 0, 3), ...]
-parser.parse_words([["A", "black", "cat"]])[0].tags      # ["DT", "JJ", "NN"]
-print(parser.trees("The old man saw a whale.")[0])       # (ROOT (S (NP (DT The) (JJ old) (NN man)) ...
+    sentence.constituents                                     # [Constituent("S", 0, 10), Constituent("NP", 0, 3), ...]
+parser.parse_words([["A", "black", "cat", "slept"]])[0].tags  # ["DT", "JJ", "NN", "VBD"]
+print(parser.trees("The old man saw a whale.")[0])            # (ROOT (S (NP (DT The) (JJ old) (NN man)) ...
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The default parser: spaCy's tagger and dependency parser, and constituents from them by `spacy_rules`."""
+"""The parser `spacy`: its tagger and dependency parser, and constituents from them by `spacy_rules`."""
 
 from __future__ import annotations
 

