@@ -1,6 +1,6 @@
 """Parsers side by side: F1 on treebanks, tokens a second end to end, peak memory.
 
-    python -m benchmarks.parsers --gold dev.ptb --parsers spacy,benepar --model benepar=CHECKPOINT --json out.json
+    python -m benchmarks.parsers --gold dev.ptb --parsers phrasemill,spacy,benepar=CHECKPOINT --json out.json
     python -m benchmarks.parsers --text book.txt --processes 2
 
 Every parser meets every file in a process of its own, so that its memory is its own and all text is new to it. Gold
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
             parts = [partial(_on_text, lines[number :: options.processes]) for number in range(options.processes)]
         for parser in options.parsers:
-            works: list[Work] = [partial(part, parser, options.model.get(parser)) for part in parts]
+            works: list[Work] = [partial(part, *_name_and_model(parser)) for part in parts]
             results[parser][path] = _in_own_processes(works)
         _print(path, {parser: results[parser][path] for parser in options.parsers})
     if options.json:
@@ -95,23 +95,29 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--gold", action="append", default=[], metavar="FILE.ptb", help="a treebank; repeatable")
     parser.add_argument("--text", action="append", default=[], metavar="FILE", help="plain text, a paragraph a line")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="that share a text (default 1)")
-    parser.add_argument("--parsers", default=PARSERS[0], help=f"comma-separated, of {', '.join(PARSERS)}")
-    parser.add_argument("--model", action="append", default=[], metavar="NAME=PATH", help="a parser's model")
+    parser.add_argument(
+        "--parsers",
+        default=PARSERS[0],
+        metavar="NAME[=MODEL],...",
+        help=f"of {', '.join(PARSERS)}; one may be named again with another model (default {PARSERS[0]})",
+    )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write {parser: {file: figures}} there")
     options = parser.parse_args(arguments)
     options.parsers = list(dict.fromkeys(options.parsers.split(",")))
-    if unknown := [name for name in options.parsers if name not in PARSERS]:
+    if unknown := [name for name, _ in map(_name_and_model, options.parsers) if name not in PARSERS]:
         parser.error(f"no parser {unknown[0]!r}; choose among {', '.join(PARSERS)}")
-    if bad := [model for model in options.model if model.partition("=")[0] not in PARSERS or "=" not in model]:
-        parser.error(f"--model {bad[0]}: expected PARSER=PATH")
     if options.processes < 1:
         parser.error(f"--processes: must be 1 or more, not {options.processes}")
     if not options.gold and not options.text:
         parser.error("give at least one --gold or --text file")
     if missing := [path for path in options.gold + options.text if not Path(path).is_file()]:
         parser.error(f"no such file: {missing[0]}")
-    options.model = dict(model.split("=", 1) for model in options.model)
     return options
+
+
+def _name_and_model(parser: str) -> tuple[str, str | None]:
+    name, _, model = parser.partition("=")
+    return name, model or None
 
 
 def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> tuple[Result, Times]:
@@ -240,7 +246,7 @@ def _print(path: str, results: dict[str, Result]) -> None:
             f"{result['load_seconds']:.1f}",
             f"{result['peak_memory_mib']:,.0f}",
         )
-    console = Console(width=max(120, Console().width))
+    console = Console(width=max(130, Console().width))
     console.print(table)
     for parser, result in results.items():
         for kind in ("skipped", "failed"):

@@ -107,7 +107,7 @@ def test_version_is_the_project_files():
     ("package", "folder", "some"),
     [
         ("transforms.sources.sample", "", ["README.md"]),
-        ("transforms.parsing.phrasemill", "model", ["model/vocab.txt"]),
+        ("transforms.parsing.phrasemill", "model", ["model/parser.onnx", "model/vocab.txt", "model/README.md"]),
         ("trainers.parser", "", ["recipe.toml"]),
     ],
 )

@@ -23,7 +23,7 @@ def test_the_shipped_recipe() -> None:
     ("old", "new", "error"),
     [
         ("longest = 100", "", "soft_labels: 'longest' is missing"),
-        ("longest = 100", "longest = 100\nshortest = 3", "soft_labels: no setting 'shortest'; there are words, longest"),
+        ("longest = 100", "longest = 1\nshortest = 3", "soft_labels: no setting 'shortest'; there are words, longest"),
         ("longest = 100", "longest = '100'", "soft_labels: longest: expected int, not '100'"),
         ("craft = 0.25", "craft = 'much'", "teacher: shares craft: expected float, not 'much'"),
         ('name = "gum"', "name = 1", "treebanks 1: name: expected str, not 1"),
