@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
-GROUP_WORDS = 20_000
+GROUP_WORDS = 100_000
 """Words of sentences that are batched together: bounds memory, and finds enough sentences of equal length."""
 
 
