@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from transformers import BertConfig, BertModel
+from transformers.utils import logging
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
@@ -53,6 +54,7 @@ THRESHOLDS = [round(0.3 + 0.02 * step, 2) for step in range(16)]
 def main(arguments: Sequence[str]) -> int:
     options = _parse_arguments(arguments)
     torch.set_num_threads(options.threads)
+    logging.set_verbosity_error()  # no word on the layers of an encoder that are left out
     recipe = read_recipe(options.recipe)
     recipe = replace(
         recipe,
