@@ -1,0 +1,287 @@
+"""Sentence splitters side by side: precision, recall and F1 of sentence beginnings, tokens a CPU second.
+
+    python -m benchmarks.sentences --gold gum/dev.ptb --documents gum/dev.docs.tsv --json out.json
+
+Running text is made of a treebank twice: as paragraphs, up to ten sentences a line with headings on lines of their
+own; and as `spaces`, everything ten to a line, headings too. Scored are the beginnings inside a line, since that of
+the line is given. Each splitter has a process of its own and one thread; its seconds are those of the fastest of
+three passes over the text, without loading. The three of spaCy and syntok make tokens in that time too, spaCy's parser
+also tags and trees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, TypedDict
+
+from rich.console import Console
+from rich.table import Table
+
+from schemas.errors import UserError
+from transforms.parsing.evaluation import Agreement
+from transforms.parsing.treebank import TreebankSentence, read_treebank
+
+SENTENCES_A_LINE = 10
+PASSES = 3
+
+Splitter: TypeAlias = Callable[[list[str]], list[list[int]]]
+"""Lines to where in each, in code points, its sentences begin."""
+
+
+class Line(NamedTuple):
+    text: str
+    starts: list[int]  # in code points; the first is 0
+
+
+class Scores(TypedDict):
+    precision: float
+    recall: float
+    f1: float
+
+
+class Result(TypedDict, total=False):
+    """One splitter; only `skipped`, the reason, if it is not installed."""
+
+    scores: dict[str, Scores]  # by text: paragraphs, spaces
+    tokens_per_cpu_second: float
+    skipped: str
+
+
+# The text
+
+
+def detokenised(words: Sequence[str], tags: Sequence[str]) -> str:
+    """A sentence as it would be printed: n words, and their n Penn Treebank tags with HYPH."""
+    text = words[0]
+    for i in range(1, len(words)):
+        joined = _joined(words[i - 1], tags[i - 1], words[i], tags[i], text)
+        text += words[i] if joined else " " + words[i]
+    return text
+
+
+def _joined(left: str, left_tag: str, word: str, tag: str, text: str) -> bool:
+    """Whether no space stands between two words; `text` is the sentence up to the left one."""
+    if "HYPH" in (left_tag, tag) or not _JOINING.isdisjoint((left, word)):
+        return True
+    if tag in ("''", "-RRB-") or word in _CLOSING or left_tag in ("``", "-LRB-") or left in _OPENING:
+        return True
+    if tag in ("``", "-LRB-"):
+        return word == "[" and _BEFORE_REFERENCE.search(text) is not None
+    if tag == "POS" or _CLITIC.match(word) or (left.lower(), word.lower()) in _SPLIT_WORDS:
+        return True
+    return word in _MARKS or (tag in (",", ".") and not word[0].isalnum()) or left in _BEFORE_AMOUNTS
+
+
+_JOINING = {"/", "—"}
+_OPENING = set("“‘([{")
+_CLOSING = set("”)]}")
+_MARKS = {*", . ; : ? ! % ' ’ … .. ... ?! !? !! !!! ??".split()}
+_BEFORE_AMOUNTS = set("$£€#")
+_BEFORE_REFERENCE = re.compile(r"(?:\.|\]|[.!?][\"”])\Z")  # "the end.[3]"
+_CLITIC = re.compile(r"(?:['’](?:s|m|re|ve|ll|d)|n['’]t)\Z", re.IGNORECASE)
+_SPLIT_WORDS = {("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("lem", "me"), ("gim", "me")}
+
+
+def is_heading(words: Sequence[str]) -> bool:
+    """Whether a sentence ends without a mark, references such as [3] aside; so do list items and lines of verse."""
+    text = _REFERENCES.sub("", " ".join(words)).rstrip(" \"'”’)]")
+    return not text or text[-1].isalnum()
+
+
+_REFERENCES = re.compile(r"(?:\s*\[ \d+ \])+\Z")
+
+
+def paragraphs(sentences: Iterable[TreebankSentence]) -> Iterator[Line]:
+    for heading, run in groupby(sentences, lambda sentence: is_heading(sentence.words)):
+        yield from _lines(list(run), 1 if heading else SENTENCES_A_LINE)
+
+
+def spaces(sentences: Iterable[TreebankSentence]) -> Iterator[Line]:
+    yield from _lines(list(sentences), SENTENCES_A_LINE)
+
+
+def _lines(sentences: list[TreebankSentence], to_a_line: int) -> Iterator[Line]:
+    for first in range(0, len(sentences), to_a_line):
+        text, starts = "", []
+        for sentence in sentences[first : first + to_a_line]:
+            text += " " if text else ""
+            starts.append(len(text))
+            text += detokenised(sentence.words, sentence.tags)
+        yield Line(text, starts)
+
+
+TEXTS = {each.__name__: each for each in (paragraphs, spaces)}
+
+
+def read_documents(gold: Path, documents: Path | None) -> list[list[TreebankSentence]]:
+    """The treebank's sentences by document; all are one without the table (name, genre, first sentence, number)."""
+    sentences = list(read_treebank(gold))
+    if documents is None:
+        return [sentences]
+    found = []
+    for number, row in enumerate(documents.read_text(encoding="utf-8").splitlines(), 1):
+        fields = row.split("\t")
+        if len(fields) != 4 or not (fields[2].isdecimal() and fields[3].isdecimal()):
+            raise UserError(f"{documents}:{number}: expected name, genre, first sentence and number of sentences")
+        first, count = int(fields[2]) - 1, int(fields[3])
+        if first < 0 or first + count > len(sentences):
+            raise UserError(f"{documents}:{number}: {fields[0]} is not within the {len(sentences)} sentences of {gold}")
+        found.append(sentences[first : first + count])
+    return found
+
+
+def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> Scores:
+    """The agreement on where sentences begin inside lines: the beginning of a line, 0, does not count."""
+    common = in_gold = in_predicted = 0
+    for gold_starts, predicted_starts in zip(gold, predicted, strict=True):
+        expected, found = set(gold_starts) - {0}, set(predicted_starts) - {0}
+        common += len(expected & found)
+        in_gold += len(expected)
+        in_predicted += len(found)
+    agreement = Agreement(in_gold, in_predicted, common)
+    return Scores(precision=round(agreement.precision, 4), recall=round(agreement.recall, 4), f1=round(agreement.f1, 4))
+
+
+# The splitters
+
+
+def phrasemill() -> Splitter:
+    from transforms.parsing.sentences import sentence_starts
+
+    return lambda lines: [sentence_starts(line) for line in lines]
+
+
+def spacy_parser() -> Splitter:
+    from transforms.parsing.spacy_parser import SpacyParser
+
+    nlp = SpacyParser().nlp
+    return lambda lines: [[sentence[0].idx for sentence in doc.sents] for doc in nlp.pipe(lines)]
+
+
+def spacy_senter() -> Splitter:
+    from thinc.api import use_ops
+
+    from transforms.parsing.tokens import load_spacy
+
+    with use_ops("numpy", use_blis=False):  # as in SpacyParser
+        nlp = load_spacy(exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler"])
+    nlp.enable_pipe("senter")
+    return lambda lines: [[sentence[0].idx for sentence in doc.sents] for doc in nlp.pipe(lines)]
+
+
+def spacy_sentencizer() -> Splitter:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return lambda lines: [[sentence[0].idx for sentence in doc.sents] for doc in nlp.pipe(lines)]
+
+
+def blingfire() -> Splitter:
+    from blingfire import text_to_sentences_and_offsets
+
+    return lambda lines: [[start for start, _ in text_to_sentences_and_offsets(line)[1]] for line in lines]
+
+
+def syntok() -> Splitter:
+    from syntok.segmenter import analyze
+
+    return lambda lines: [[sentence[0].offset for part in analyze(line) for sentence in part] for line in lines]
+
+
+def pysbd() -> Splitter:
+    from pysbd import Segmenter
+
+    segmenter = Segmenter(language="en", clean=False, char_span=True)
+
+    def starts(line: str) -> list[int]:
+        spans = [(span.start, line[span.start : span.end]) for span in segmenter.segment(line)]
+        return [start + len(text) - len(text.lstrip()) for start, text in spans]  # a span may begin with spaces
+
+    return lambda lines: [starts(line) for line in lines]
+
+
+SPLITTERS: dict[str, Callable[[], Splitter]] = {
+    each.__name__: each
+    for each in (phrasemill, spacy_parser, spacy_senter, spacy_sentencizer, blingfire, syntok, pysbd)
+}
+NOT_REQUIRED = ("blingfire", "syntok", "pysbd")
+
+
+def measure(splitter: str, documents: list[list[TreebankSentence]]) -> Result:
+    """Split both texts in this process."""
+    split = SPLITTERS[splitter]()
+    scores: dict[str, Scores] = {}
+    seconds = 0.0
+    for name, make in TEXTS.items():
+        lines = [line for document in documents for line in make(document)]
+        texts = [line.text for line in lines]
+        passes = []
+        for _ in range(PASSES):
+            start = time.process_time()
+            predicted = split(texts)
+            passes.append(time.process_time() - start)
+        seconds += min(passes)
+        scores[name] = score([line.starts for line in lines], predicted)
+    tokens = len(TEXTS) * sum(len(sentence.words) for document in documents for sentence in document)
+    return Result(scores=scores, tokens_per_cpu_second=round(tokens / seconds, 1))
+
+
+def measure_apart(splitter: str, documents: list[list[TreebankSentence]]) -> Result:
+    if splitter in NOT_REQUIRED and not find_spec(splitter):
+        return Result(skipped=f"not installed; pip install {splitter}")
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        return executor.submit(measure, splitter, documents).result()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sentences", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--gold", type=Path, required=True, metavar="FILE.ptb", help="a treebank")
+    parser.add_argument(
+        "--documents", type=Path, metavar="FILE.tsv", help="its documents: name, genre, first sentence, their number"
+    )
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write {splitter: figures} there")
+    options = parser.parse_args(arguments)
+    if missing := [path for path in (options.gold, options.documents) if path and not path.is_file()]:
+        parser.error(f"no such file: {missing[0]}")
+    documents = read_documents(options.gold, options.documents)
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the processes to come
+    results = {splitter: measure_apart(splitter, documents) for splitter in SPLITTERS}
+    _print(str(options.gold), results)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+def _print(title: str, results: dict[str, Result]) -> None:
+    table = Table(title=title, title_justify="left")
+    table.add_column("splitter", no_wrap=True)
+    for heading in ("precision", "recall", "F1", "spaces: precision", "recall", "F1", "tokens/CPU s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for splitter, result in results.items():
+        if "skipped" not in result:
+            scores = [each for text in TEXTS for each in result["scores"][text].values()]
+            table.add_row(splitter, *(f"{each:.3f}" for each in scores), f"{result['tokens_per_cpu_second']:,.0f}")
+    console = Console(width=max(110, Console().width))
+    console.print(table)
+    for splitter, result in results.items():
+        if "skipped" in result:
+            console.print(f"{splitter}: skipped: {result['skipped']}", markup=False)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"{error}")
