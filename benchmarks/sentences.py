@@ -150,7 +150,7 @@ def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> 
         in_gold += len(expected)
         in_predicted += len(found)
     agreement = Agreement(in_gold, in_predicted, common)
-    return Scores(precision=round(agreement.precision, 4), recall=round(agreement.recall, 4), f1=round(agreement.f1, 4))
+    return Scores(precision=agreement.precision, recall=agreement.recall, f1=agreement.f1)
 
 
 # The splitters

@@ -75,14 +75,14 @@ def test_lines_of_running_text() -> None:
     ("gold", "predicted", "scores"),
     [
         ([[0, 5, 9]], [[0, 5, 9]], (1.0, 1.0, 1.0)),
-        ([[0, 5, 9]], [[0, 5]], (1.0, 0.5, 0.6667)),
-        ([[0, 5], [0, 7]], [[0, 5, 7], [0, 3, 7]], (0.5, 1.0, 0.6667)),
+        ([[0, 5, 9]], [[0, 5]], (1.0, 1 / 2, 2 / 3)),
+        ([[0, 5], [0, 7]], [[0, 5, 7], [0, 3, 7]], (1 / 2, 1.0, 2 / 3)),
         ([[0, 5]], [[0]], (0.0, 0.0, 0.0)),
         ([[0], [0, 5]], [[0], [5]], (1.0, 1.0, 1.0)),  # the beginning of a line is given
     ],
 )
 def test_score(gold: list[list[int]], predicted: list[list[int]], scores: tuple[float, float, float]) -> None:
-    assert tuple(benchmark.score(gold, predicted).values()) == scores
+    assert tuple(benchmark.score(gold, predicted).values()) == pytest.approx(scores)
 
 
 TREES = "(ROOT (S (NP (NNP Dr.) (NNP Who)) (VP (VBD left)) (. .)))\n(ROOT (S (NP (PRP She)) (VP (VBD ran)) (. .)))\n"
