@@ -6,7 +6,7 @@
 Every parser meets every file in a process of its own, so that its memory is its own and all text is new to it. Gold
 tokens go in; F1 is the micro average over NP, VP, PP, ADJP and ADVP spans, a set for each sentence, without function
 tags. The seconds are those of the parse alone: loading is listed apart, processes that a parser starts are counted in.
-With `--processes N` each of N processes parses its part of the text; the seconds are those from a start in common,
+With `--processes N` each of N processes parses its part of the file; the seconds are those from a start in common,
 when all have loaded the parser, until the last has ended.
 """
 
@@ -16,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,7 +24,7 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from threading import BrokenBarrierError
-from typing import NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 import psutil
 from rich.console import Console
@@ -32,7 +32,7 @@ from rich.table import Table
 
 from schemas.errors import UserError
 from schemas.records import PHRASE_LABELS
-from transforms.parsing.evaluation import evaluate
+from transforms.parsing.evaluation import Agreement, Evaluation, evaluate
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import PARSERS, load_parser
 from transforms.parsing.treebank import TreebankSentence, read_treebank
@@ -67,19 +67,29 @@ class Times(NamedTuple):
     cpu_seconds: float
 
 
-Work: TypeAlias = Callable[[], tuple[Result, Times]]
+class Part(NamedTuple):
+    """What one process found in its part of a file; `evaluation` only of a treebank."""
+
+    result: Result
+    times: Times
+    evaluation: Evaluation | None
+
+
+Work: TypeAlias = Callable[[], Part]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse_arguments(arguments)
     results: dict[str, dict[str, Result]] = {parser: {} for parser in options.parsers}
     for path in options.gold + options.text:
-        parts: list[Callable[[str, str | None], tuple[Result, Times]]]
+        on_part: Callable[..., Part]
+        given: list[Any]
         if path in options.gold:
-            parts = [partial(_on_treebank, list(read_treebank(path)))]
+            on_part, given = _on_treebank, list(read_treebank(path))
         else:
-            lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-            parts = [partial(_on_text, lines[number :: options.processes]) for number in range(options.processes)]
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            on_part, given = _on_text, [line for line in lines if line.strip()]
+        parts = [partial(on_part, given[number :: options.processes]) for number in range(options.processes)]
         for parser in options.parsers:
             works: list[Work] = [partial(part, *_name_and_model(parser)) for part in parts]
             results[parser][path] = _in_own_processes(works)
@@ -94,7 +104,7 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.parsers", description=__doc__.split("\n\n")[0])
     parser.add_argument("--gold", action="append", default=[], metavar="FILE.ptb", help="a treebank; repeatable")
     parser.add_argument("--text", action="append", default=[], metavar="FILE", help="plain text, a paragraph a line")
-    parser.add_argument("--processes", type=int, default=1, metavar="N", help="that share a text (default 1)")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="that share a file (default 1)")
     parser.add_argument(
         "--parsers",
         default=PARSERS[0],
@@ -120,30 +130,23 @@ def _name_and_model(parser: str) -> tuple[str, str | None]:
     return name, model or None
 
 
-def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> tuple[Result, Times]:
+def _on_treebank(gold: list[TreebankSentence], name: str, model: str | None) -> Part:
     parser, result = _load(name, model)
     stopwatch = _Stopwatch()
     predicted = parser.parse_tokens([sentence.words for sentence in gold])
     times = stopwatch.times(sum(len(sentence.words) for sentence in gold))
     evaluation = evaluate([sentence.constituents for sentence in gold], predicted)
-    scores = Result(
-        f1=round(evaluation.total.f1, 4),
-        f1_by_label={label: round(agreement.f1, 4) for label, agreement in evaluation.by_label.items()},
-        precision=round(evaluation.total.precision, 4),
-        recall=round(evaluation.total.recall, 4),
-        sentences=len(gold),
-        refused=sum(not isinstance(prediction, list) for prediction in predicted),
-    )
-    return {**result, **scores}, times
+    refused = sum(not isinstance(prediction, list) for prediction in predicted)
+    return Part({**result, "sentences": len(gold), "refused": refused}, times, evaluation)
 
 
-def _on_text(lines: list[str], name: str, model: str | None) -> tuple[Result, Times]:
+def _on_text(lines: list[str], name: str, model: str | None) -> Part:
     parser, result = _load(name, model)
     stopwatch = _Stopwatch()
     sentences = [sentence for line in parser.parse_texts(lines) for sentence in line]
     parsed = [sentence for sentence in sentences if isinstance(sentence, ParsedSentence)]
     times = stopwatch.times(sum(len(sentence.tags) for sentence in parsed))
-    return {**result, "sentences": len(sentences), "refused": len(sentences) - len(parsed)}, times
+    return Part({**result, "sentences": len(sentences), "refused": len(sentences) - len(parsed)}, times, None)
 
 
 _all_have_loaded: Barrier
@@ -200,14 +203,15 @@ def _in_own_processes(works: Sequence[Work]) -> Result:
     return {**_together([future.result() for future in futures]), "peak_memory_mib": round(peak / 2**20)}
 
 
-def _together(parts: Sequence[tuple[Result, Times]]) -> Result:
+def _together(parts: Sequence[Part]) -> Result:
     """The figures of processes that worked at the same time."""
-    results, times = zip(*parts, strict=True)
+    results, times, evaluations = zip(*parts, strict=True)
     tokens = sum(each.tokens for each in times)
     seconds = max(each.ended for each in times) - min(each.began for each in times)
     cpu_seconds = max(sum(each.cpu_seconds for each in times), 0.01)  # the system's clock tick
     return {
         **results[0],
+        **(_scores(evaluations) if evaluations[0] else {}),
         "sentences": sum(each["sentences"] for each in results),
         "refused": sum(each["refused"] for each in results),
         "processes": len(results),
@@ -216,6 +220,22 @@ def _together(parts: Sequence[tuple[Result, Times]]) -> Result:
         "tokens_per_cpu_second": round(tokens / cpu_seconds, 1),
         "load_seconds": max(each["load_seconds"] for each in results),
     }
+
+
+def _scores(evaluations: Sequence[Evaluation]) -> Result:
+    """Of all sentences together."""
+
+    def added(agreements: Iterable[Agreement]) -> Agreement:
+        return Agreement(*map(sum, zip(*agreements, strict=True)))
+
+    total = added(each.total for each in evaluations)
+    by_label = {label: added(each.by_label[label] for each in evaluations) for label in evaluations[0].by_label}
+    return Result(
+        f1=round(total.f1, 4),
+        f1_by_label={label: round(agreement.f1, 4) for label, agreement in by_label.items()},
+        precision=round(total.precision, 4),
+        recall=round(total.recall, 4),
+    )
 
 
 def _resident_bytes(process: psutil.Process) -> int:

@@ -48,6 +48,7 @@ class Tokenizer:
         self._tokenizer.add_special_case("<unk>", [{ORTH: "<unk>"}])  # WikiText's
         # A word's shape, norm and the like, which nothing here reads, would take a third of the time for new words.
         self._nlp.vocab.lex_attr_getters = {}  # type: ignore[attr-defined]
+        self._special = frozenset(self._tokenizer.rules or ())
         self._kept: dict[str, _ChunkTokens | None] = {}
 
     def sentences(self, texts: Sequence[str]) -> list[list[Tokens]]:
@@ -88,6 +89,12 @@ class Tokenizer:
         for first in range(0, len(new), ZONE_CHUNKS):
             with self._nlp.memory_zone():
                 for chunk in new[first : first + ZONE_CHUNKS]:
+                    if plain := _PLAIN.fullmatch(chunk):
+                        word = plain[1]
+                        if chunk not in self._special and word not in self._special:
+                            mark = plain[2]
+                            self._kept[chunk] = _ChunkTokens((word, mark), (len(word),)) if mark else None
+                            continue
                     doc = self._tokenizer(_HALF_PAIR.sub("\ufffd", chunk))
                     edges = [token.idx for token in doc][1:]
                     words = tuple(chunk[i:j] for i, j in pairwise([0, *edges, len(chunk)]))
@@ -165,6 +172,9 @@ _OPENING = "\"'“‘«([{‹`‚„–—-*_"
 _REFERENCE = r"\[\d{1,3}\]"  # as of a footnote
 
 _CHUNK = re.compile(rf"\S{{1,{MAX_CHUNK_CHARS}}}")
+_PLAIN = re.compile(r"([A-Za-z]+)([,;:!?]?)")
+"""Chunks that spaCy splits before the mark alone, if they and the word are no special cases of its: most of them."""
+
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which spaCy cannot encode
 _NOT_SPACE = re.compile(r"\S")
 _END = re.compile(rf"(?<!\S)\S*[.!?…](?:[{_CLOSING}]|{_REFERENCE})*(?=\s)")
