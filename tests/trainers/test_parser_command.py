@@ -85,9 +85,7 @@ def test_from_treebanks_to_a_parser(given: Path, tmp_path: Path, capsys: pytest.
     assert main(command(given, tmp_path, "--seed=1")) == 0
     new = made()
     assert {name for name in new if new[name] != before.get(name)} == {
-        f"{name}{end}"
-        for name in ("student-1.pt", "parser-1.onnx", "scores-1.json")
-        for end in ("", ".made.json")
+        f"{name}{end}" for name in ("student-1.pt", "parser-1.onnx", "scores-1.json") for end in ("", ".made.json")
     }
     assert (tmp_path / "parser-0.onnx").read_bytes() != (tmp_path / "parser-1.onnx").read_bytes()
 
