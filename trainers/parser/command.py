@@ -85,7 +85,7 @@ def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Pat
     gold = _read_treebanks(recipe, treebanks, "train")
     tags = {tag for examples in gold.values() for example in examples for tag in example.tags}
     vocabulary = Vocabulary(recipe.labels, tuple(sorted(tags)))
-    learned = {name: [each for n, each in enumerate(found) if n % HELD_OUT != 10] for name, found in gold.items()}
+    learned = {name: [each for n, each in enumerate(found) if not _is_held_out(n)] for name, found in gold.items()}
     data = {each.name: sha256_of(treebanks / each.train) for each in recipe.treebanks}
 
     teacher = output / "teacher.pt"
@@ -107,7 +107,7 @@ def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Pat
     )
 
     parser = output / f"parser-{seed}.onnx"
-    tuned_on = [each for name in recipe.tuned_on for n, each in enumerate(gold[name]) if n % HELD_OUT == 10]
+    tuned_on = [each for name in recipe.tuned_on for n, each in enumerate(gold[name]) if _is_held_out(n)]
     calibration = [each for found in learned.values() for each in found[:: max(1, len(found) // CALIBRATION)]]
     made_of = {"student": sha256_of(student), "labels": recipe.labels, "tuned_on": recipe.tuned_on}
     _step(parser, made_of, lambda: _export(student, calibration, tuned_on, parser))
@@ -120,6 +120,11 @@ def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Pat
     }
     _step(scores, made_of, lambda: _score(parser, dev, scores))
     print(scores.read_text(), end="")
+
+
+def _is_held_out(number: int) -> bool:
+    """Of a sentence by its place in the training part; from the middle of each run of so many."""
+    return number % HELD_OUT == HELD_OUT // 2
 
 
 def _named(network: Network) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def _step(result: Path, made_of: dict[str, Any], make: Callable[[], None]) -> No
                 "seconds": round(time.monotonic() - began),
                 "threads": torch.get_num_threads(),
                 "torch": torch.__version__,
-                "commit": commit(),
+                "commit": _commit(),
                 "made_of": made_of,
             },
             indent=2,
@@ -173,7 +178,7 @@ def _step(result: Path, made_of: dict[str, Any], make: Callable[[], None]) -> No
     )
 
 
-def commit() -> str:
+def _commit() -> str:
     """The commit of the code that runs; empty outside a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
@@ -251,7 +256,7 @@ def _export(student: Path, calibration: list[Example], tuned_on: list[Example], 
             tags=vocabulary.tags,
             threshold=[_logit(threshold)] * len(vocabulary.labels),
             calibration=(batch for _, batch in encoded.equal_batches(MAX_BATCH_PIECES)),
-            metadata={"name": "phrasemill", "student": sha256_of(student), "commit": commit()},
+            metadata={"name": "phrasemill", "student": sha256_of(student), "commit": _commit()},
         )
         path.write_bytes(content)
 
@@ -260,7 +265,7 @@ def _export(student: Path, calibration: list[Example], tuned_on: list[Example], 
     found: dict[float, float] = {}
     for threshold in THRESHOLDS:
         parser.threshold[:] = _logit(threshold)
-        found[threshold] = _evaluation(parser, tuned_on).total.f1
+        found[threshold] = _evaluation(_parses(parser, tuned_on), tuned_on).total.f1
         print(f"threshold {threshold}: F1 {found[threshold]:.4f} on held-out sentences", file=sys.stderr)
     write(max(THRESHOLDS, key=lambda threshold: found[threshold]))
 
@@ -269,8 +274,11 @@ def _logit(probability: float) -> float:
     return math.log(probability / (1 - probability))
 
 
-def _evaluation(parser: exported.Network, gold: Sequence[Example]) -> Evaluation:
-    parses = parser.parse([each.words for each in gold])
+def _parses(parser: exported.Network, gold: Sequence[Example]) -> list[exported.Parse]:
+    return parser.parse([each.words for each in gold])
+
+
+def _evaluation(parses: Sequence[exported.Parse], gold: Sequence[Example]) -> Evaluation:
     return evaluate([each.spans for each in gold], [parse.constituents for parse in parses])
 
 
@@ -278,8 +286,9 @@ def _score(path: Path, gold: dict[str, list[Example]], result: Path) -> None:
     parser = exported.Network(path)
     scores = {}
     for name, examples in gold.items():
-        evaluation = _evaluation(parser, examples)
-        tags = [tag for parse in parser.parse([each.words for each in examples]) for tag in parse.tags]
+        parses = _parses(parser, examples)
+        evaluation = _evaluation(parses, examples)
+        tags = [tag for parse in parses for tag in parse.tags]
         right = sum(map(operator.eq, tags, (tag for each in examples for tag in each.tags)))
         scores[name] = {
             "f1": round(evaluation.total.f1, 4),

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -134,7 +134,7 @@ def _batches(
     encoder = Encoder()
     streams = {name: sample(sources[name], generator) for name, share in shares.items() if share}
     total = sum(shares.values())
-    for _ in count():
+    while True:
         pool: list[Example] = []
         for name, stream in streams.items():
             wanted = POOL_BATCHES * schedule.batch_pieces * shares[name] / total

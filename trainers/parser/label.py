@@ -62,8 +62,8 @@ def label(
             with torch.autocast(device.type, torch.bfloat16):
                 output = network(batch)
             probabilities = output.spans.float().sigmoid() * real_spans(batch)
-            places = (probabilities > LEAST).nonzero().cpu().numpy()
-            values = probabilities[probabilities > LEAST].cpu().numpy()
+            likely = probabilities > LEAST
+            places, values = likely.nonzero().cpu().numpy(), probabilities[likely].cpu().numpy()
             tags = output.tags.argmax(2).cpu().numpy()
             edges = np.searchsorted(places[:, 0], np.arange(len(numbers) + 1))
             for row, number in enumerate(numbers):
