@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import time
 from itertools import pairwise
 
@@ -179,6 +180,20 @@ def test_tokens_are_those_of_spacy(tokenizer: Tokenizer, text: str) -> None:
     nlp.tokenizer.add_special_case("<unk>", [{ORTH: "<unk>"}])  # type: ignore[attr-defined]
     [found] = tokenizer.sentences([text])
     assert [word for each in found for word in each.words] == [token.text for token in nlp(text)]
+
+
+def test_words_that_spacy_treats_specially_are_left_to_it(tokenizer: Tokenizer) -> None:
+    """Only plain words are cut without spaCy: "dont" and "Cant," are none."""
+    nlp = spacy.blank("en")
+    cases = [case for case in nlp.tokenizer.rules if not any(map(str.isspace, case))]  # type: ignore[attr-defined]
+    chunks = [f"{case}{mark}" for case in [*cases, *string.ascii_letters, "Word"] for mark in ("", *",;:!?")]
+    wrong = [
+        chunk
+        for chunk, [found] in zip(chunks, tokenizer.sentences(chunks), strict=True)
+        if found.words != [token.text for token in nlp.tokenizer(chunk)]
+    ]
+    assert wrong == []
+    assert len(chunks) > 5_000
 
 
 @pytest.mark.parametrize(

@@ -89,16 +89,16 @@ class Tokenizer:
         for first in range(0, len(new), ZONE_CHUNKS):
             with self._nlp.memory_zone():
                 for chunk in new[first : first + ZONE_CHUNKS]:
-                    if plain := _PLAIN.fullmatch(chunk):
-                        word = plain[1]
-                        if chunk not in self._special and word not in self._special:
-                            mark = plain[2]
-                            self._kept[chunk] = _ChunkTokens((word, mark), (len(word),)) if mark else None
-                            continue
-                    doc = self._tokenizer(_HALF_PAIR.sub("\ufffd", chunk))
-                    edges = [token.idx for token in doc][1:]
+                    edges = self._edges(chunk)
                     words = tuple(chunk[i:j] for i, j in pairwise([0, *edges, len(chunk)]))
                     self._kept[chunk] = _ChunkTokens(words, tuple(edges)) if edges else None
+
+    def _edges(self, chunk: str) -> list[int]:
+        """Where in a chunk its second token begins, and the others."""
+        plain = _PLAIN.fullmatch(chunk)
+        if plain and chunk not in self._special and plain[1] not in self._special:
+            return [plain.end(1)] if plain[2] else []
+        return [token.idx for token in self._tokenizer(_HALF_PAIR.sub("\ufffd", chunk))][1:]
 
 
 class _ChunkTokens(NamedTuple):
