@@ -16,6 +16,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import resource
+import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -74,13 +76,15 @@ class File(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """The record of a finished unit."""
+    """The record of a finished unit: what it wrote, and when, for how long and in how much memory it was done."""
 
     unit: int
     files: list[File]
     ledger: Ledger | None
     counters: dict[str, int]
     seconds: float
+    finished: float = 0.0  # Unix time
+    peak_memory: int = 0  # bytes, of the process that did it
 
     def to_json(self) -> str:
         return json.dumps({**self._asdict(), "ledger": self.ledger.to_json() if self.ledger else None})
@@ -88,7 +92,7 @@ class Completion(NamedTuple):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Completion:
         ledger = Ledger.from_json(data["ledger"]) if data["ledger"] else None
-        return cls(data["unit"], [File(*each) for each in data["files"]], ledger, data["counters"], data["seconds"])
+        return cls(**{**data, "files": [File(*each) for each in data["files"]], "ledger": ledger})
 
 
 class Stage(ABC):
@@ -153,16 +157,49 @@ class Work:
 
 
 class UnitWriter:
-    """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit."""
+    """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
+
+    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none.
+    """
 
     def __init__(self, work: Work, stage: Stage, unit: int, attempt: str) -> None:
         self.work = work
         self._stage, self._unit = stage, unit
         self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
+        self._began = time.monotonic()
         self.files: list[File] = []
         self.ledger = Ledger(stage.counts)
         self.counters: Counter[str] = Counter()
         self._side_rows: dict[str, list[dict[str, Any]]] = {}
+        self._kept: set[str] = set()
+        self.resumed: Any = None
+        if found := self._checkpoint():
+            done = Completion.from_json(found["done"])
+            self.resumed, self.files, self.counters = found["state"], done.files, Counter(done.counters)
+            self.ledger = done.ledger or self.ledger
+            self._began -= done.seconds
+            self._kept = {file.path for file in self.files}
+
+    @property
+    def _checkpoint_name(self) -> str:
+        return f"{WORK}/{self._stage.name}/checkpoints/{self._unit:06d}.json"
+
+    def _checkpoint(self) -> dict[str, Any] | None:
+        if not self.work.folder.exists(self._checkpoint_name):
+            return None
+        return json.loads(self.work.folder.read(self._checkpoint_name))
+
+    def checkpoint(self, state: Any) -> None:
+        """Keep what was written so far, should the attempt die: the next one starts from `state`, a JSON value.
+
+        For units that take long. To be called at points that the data alone fix, since it ends the files of side
+        tables: so the files are the same with and without an interruption.
+        """
+        if any(not file.sha256 for file in self.files):
+            raise ValueError(f"{self._stage.name}: a checkpoint in the middle of a file")
+        kept = {"state": state, "done": json.loads(self._done().to_json())}
+        self.work.folder.write(self._checkpoint_name, json.dumps(kept).encode())
+        self._kept = {file.path for file in self.files}
 
     @contextmanager
     def file(self, role: str, schema: pa.Schema, *, supersedes: str = "") -> Iterator[Callable[[pa.Table], None]]:
@@ -219,9 +256,25 @@ class UnitWriter:
         if rows:
             self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
 
-    def completion(self, seconds: float) -> Completion:
+    def _done(self) -> Completion:
+        """What was done so far, as a record; ends the files of side tables."""
         for role in sorted(self._side_rows):
             self._flush_side(role)
+        seconds = round(time.monotonic() - self._began, 3)
+        counters = dict(sorted(self.counters.items()))
+        return Completion(
+            self._unit,
+            self.files,
+            self.ledger if self._stage.counts else None,
+            counters,
+            seconds,
+            round(time.time(), 3),
+            peak_memory(),
+        )
+
+    def completion(self) -> Completion:
+        """The record of the finished unit; StageError if its ledger does not add up."""
+        completion = self._done()
         if unknown := self.ledger.filtered.keys() - FILTER_REASONS.keys():
             raise ValueError(f"{sorted(unknown)} are none of schemas.records.FILTER_REASONS")
         if self._stage.counts and self.ledger.lost:
@@ -229,14 +282,19 @@ class UnitWriter:
                 f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
                 "this is a fault of phrasemill, please report it"
             )
-        ledger = self.ledger if self._stage.counts else None
-        return Completion(self._unit, self.files, ledger, dict(sorted(self.counters.items())), seconds)
+        return completion
 
     def discard(self) -> None:
-        """Remove what a failed attempt left."""
+        """Remove what a failed attempt left behind its last checkpoint."""
         for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
-            if name.startswith(self._base):
+            if name.startswith(self._base) and name not in self._kept:
                 self.work.folder.filesystem.delete_file(self.work.folder.at(name))
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def open_stage(work: Work, stage: Stage) -> list[int]:
@@ -270,10 +328,9 @@ def run_unit(work: Work, stage: Stage, index: int) -> Completion:
     unit = stage.Unit(*_plan(folder.uri)[index])
     attempt = uuid.uuid4().hex[:12]
     write = UnitWriter(work, stage, index, attempt)
-    start = time.monotonic()
     try:
         stage.process(unit, write)
-        completion = write.completion(time.monotonic() - start)
+        completion = write.completion()
         folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
     except BaseException:
         write.discard()

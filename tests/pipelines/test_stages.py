@@ -16,6 +16,7 @@ from toy import AddUp, CountWords, word_count
 from pipelines.progress import Progress
 from pipelines.runners import run
 from pipelines.stages import Build, close_stage, open_stage, run_unit
+from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -122,6 +123,49 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
     assert "count: 5 units (2 done before)" in shown
     assert len(before) == 2
     assert hashes(tmp_path / "words") == reference
+
+
+def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
+    """What was written before a checkpoint is kept, what came after is written again; the ledger counts each once."""
+    read: list[int] = []
+
+    class Numbers(CountWords):
+        def process(self, unit, write):
+            for number in range(write.resumed or 0, 6):
+                read.append(number)
+                row = {"source": "toy", "title": str(number), "target_title": ""}
+                write.ledger.read += 1
+                if number % 2:
+                    write.reject("bad_record", source="toy", position=f"number {number}")
+                else:
+                    write.table("train", pa.Table.from_pylist([row], schema=records.REDIRECTS))
+                    write.ledger.written += 1
+                    write.counters["even"] += 1
+                if read == [0, 1, 2, 3, 4]:
+                    raise ValueError("the first attempt dies")
+                if number == 3:
+                    write.checkpoint(4)
+
+    stage = Numbers(texts=("a",))
+    for folder, attempts in (("interrupted", 2), ("whole", 1)):
+        build = Build(Folder(str(tmp_path / folder)), records.REDIRECTS, (stage,), (), {})
+        build.begin(resume=False)
+        open_stage(build.work, stage)
+        if attempts == 2:
+            with pytest.raises(ValueError, match="the first attempt dies"):
+                run_unit(build.work, stage, 0)
+            assert sorted(each.name.split(".", 2)[2] for each in (tmp_path / folder).glob("_work/count/files/*")) == [
+                "000.train.parquet",
+                "001.train.parquet",
+                "002.rejects.parquet",
+            ]
+        done = run_unit(build.work, stage, 0)
+        assert (done.ledger.read, done.ledger.written, done.ledger.rejected) == (6, 3, {"bad_record": 3})
+        assert done.counters == {"even": 3}
+        close_stage(build.work, stage)
+        build.finish()
+    assert read == [0, 1, 2, 3, 4, 4, 5, 0, 1, 2, 3, 4, 5]
+    assert hashes(tmp_path / "interrupted") == hashes(tmp_path / "whole")
 
 
 def test_an_empty_input_gives_an_empty_dataset(tmp_path):
