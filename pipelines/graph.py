@@ -11,17 +11,17 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.runners import LocalPool
-from pipelines.stages import Build, Stage, Work, close_stage, open_stage, run_unit
+from pipelines.stages import Build, Stage, Tally, Work, close_stage, open_stage, run_unit
 
 
-def build_graph(builds: Sequence[Build], options: PipelineOptions) -> beam.Pipeline:
+def build_graph(builds: Sequence[Build], options: PipelineOptions, *, max_reject_rate: float) -> beam.Pipeline:
     """Start -> (plan -> units -> barrier) for each stage -> finish, for each dataset in order."""
     pipeline = beam.Pipeline(options=options)
     barrier = pipeline | "Start" >> beam.Create([0], reshuffle=False)
     for build in builds:
         name = build.output.uri
         for stage in build.stages:
-            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage)
+            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, max_reject_rate)
         barrier = barrier | f"{name}: finish" >> beam.Map(_finish, build)
     return pipeline
 
@@ -29,9 +29,9 @@ def build_graph(builds: Sequence[Build], options: PipelineOptions) -> beam.Pipel
 class RunStage(beam.PTransform):
     """All units of a stage, then its closing. Takes and gives one element, the barrier."""
 
-    def __init__(self, work: Work, stage: Stage) -> None:
+    def __init__(self, work: Work, stage: Stage, max_reject_rate: float) -> None:
         super().__init__()
-        self._work, self._stage = work, stage
+        self._work, self._stage, self._max_reject_rate = work, stage, max_reject_rate
 
     def expand(self, barrier: beam.PCollection) -> beam.PCollection:
         return (
@@ -41,7 +41,7 @@ class RunStage(beam.PTransform):
             | "Spread" >> beam.GroupByKey()
             | "Process" >> beam.ParDo(ProcessUnits(self._work, self._stage))
             | "Count" >> beam.CombineGlobally(sum)
-            | "Close" >> beam.Map(_close, self._work, self._stage)
+            | "Close" >> beam.Map(_close, self._work, self._stage, self._max_reject_rate)
         )
 
 
@@ -60,7 +60,7 @@ class ProcessUnits(beam.DoFn):
             self._units.append(unit)
             return
         completion = run_unit(self._work, self._stage, unit)
-        for name, number in completion.counters.items():
+        for name, number in {**Tally.of(completion)._asdict(), **completion.counters, "units": 1}.items():
             beam.metrics.Metrics.counter(self._stage.name, name).inc(number)
         yield 1
 
@@ -76,12 +76,12 @@ def _units(_: Any, work: Work, stage: Stage) -> list[tuple[str, None]]:
     return [(str(unit), None) for unit in units]
 
 
-def _close(_: Any, work: Work, stage: Stage) -> int:
+def _close(_: Any, work: Work, stage: Stage, max_reject_rate: float) -> int:
     pool = LocalPool.current
     if pool:
         pool.close(work, stage)
     else:
-        close_stage(work, stage)
+        close_stage(work, stage, max_reject_rate=max_reject_rate)
     return 0
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipelines import corpus, options, runners, summary
+from pipelines.hold import refuse_second
 from pipelines.progress import Progress
 from pipelines.stages import StageError
+from pipelines.workers import LIMITS
 from schemas.errors import UserError
 from schemas.storage import Folder
 from transforms.sources.sample import sample_inputs
@@ -27,9 +31,25 @@ class Command(NamedTuple):
     build: Callable[[corpus.Given, argparse.Namespace, Folder], list[corpus.Dataset]]
 
 
+class _Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM), as batch systems and containers do."""
+
+
+def _terminate(signum: int, frame: object) -> None:
+    raise _Terminated
+
+
+def resume_command(command: Command, arguments: Sequence[str]) -> str:
+    """What one types to go on with a run."""
+    rest = [each for each in arguments if each not in ("--resume", "--overwrite")]
+    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *rest, "--resume"])
+
+
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status."""
     runners.silence()
+    signal.signal(signal.SIGTERM, _terminate)
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
         return _run(command, arguments)
     except UserError as error:
@@ -39,12 +59,12 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         traceback.print_exception(error.__cause__)
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("\nstopped; the same command with --resume goes on from here", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interrupt:
+        print("stopped", file=sys.stderr)
+        return 143 if isinstance(interrupt, _Terminated) else 130
 
 
-def _run(command: Command, arguments: Sequence[str] | None) -> int:
+def _run(command: Command, arguments: Sequence[str]) -> int:
     parser = options.command(command.module, command.description, output=command.output)
     options.add_input(parser, takes=command.takes)
     for add in command.groups:
@@ -57,6 +77,9 @@ def _run(command: Command, arguments: Sequence[str] | None) -> int:
     for notice in source.raw.notices if source.raw else ():
         print(notice)
     chain = command.build(source, chosen, Folder(chosen.output))
+    for dataset in chain:
+        if dataset.build is not None:
+            refuse_second(dataset.folder)
     todo = []
     for dataset in chain:
         last = dataset is chain[-1]
@@ -71,6 +94,20 @@ def _run(command: Command, arguments: Sequence[str] | None) -> int:
         build.begin(resume=chosen.resume)
     progress = Progress()
     if todo:
-        runners.run(todo, runner=chosen.runner, workers=chosen.workers, beam_args=beam_args, progress=progress)
+        resume = resume_command(command, arguments)
+        try:
+            runners.run(
+                todo,
+                runner=chosen.runner,
+                workers=chosen.workers,
+                beam_args=beam_args,
+                progress=progress,
+                command=resume,
+                limits=LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit)),
+                max_reject_rate=chosen.max_reject_rate,
+            )
+        except BaseException:
+            print(f"to go on from here: {resume}", file=sys.stderr)
+            raise
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
     return 0

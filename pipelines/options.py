@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from pipelines.workers import LIMITS
 from schemas.errors import UserError
 from schemas.records import PHRASE_LABELS
 from transforms.parsing.registry import PARSERS
@@ -40,6 +41,7 @@ def _number(of: Callable[[str], float], fits: Callable[[float], bool], wanted: s
 
 _positive = _number(int, lambda number: number >= 1, "a whole number of 1 or more")
 _rate = _number(float, lambda number: 0 < number <= 1, "a number above 0 and at most 1")
+_reject_rate = _number(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
 _share = _number(float, lambda number: 0 <= number < 1, "a number of 0 or more and below 1")
 
 
@@ -66,6 +68,20 @@ def command(module: str, description: str, *, output: str) -> argparse.ArgumentP
     add("--resume", action="store_true", help="go on with an unfinished run")
     add("--runner", default="DirectRunner", choices=RUNNERS, help="where to run (default: this machine)")
     add("--workers", type=_positive, default=os.cpu_count() or 1, metavar="N", help="local processes (default: cores)")
+    add(
+        "--max-reject-rate",
+        type=_reject_rate,
+        default=0.01,
+        metavar="RATE",
+        help="stop where more of a stage's input is rejected (0.01)",
+    )
+    add(
+        "--stall-limit",
+        type=_positive,
+        default=round(LIMITS.stalled),
+        metavar="SECONDS",
+        help=f"a worker without progress for so long counts as hung ({LIMITS.stalled:.0f})",
+    )
     return parser
 
 

@@ -1,52 +1,295 @@
-"""What a run shows while it goes on: a line when a stage begins and ends, a count of units in between."""
+"""What a run shows while it goes on, and the figures that `python -m pipelines.status` shows elsewhere.
+
+On a terminal there is a live bar for each stage; without one, a line when a stage ends and at intervals in between.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TextIO
 
-from pipelines.stages import Completion, Stage
+from pipelines.stages import Fault, Stage, Tally
+
+_LINE_EVERY = 30.0
+"""Seconds between the lines of a stage where there is no terminal."""
+
+
+class AtWork(NamedTuple):
+    """A worker at a unit: its process, what it has done of the unit, its memory in bytes."""
+
+    pid: int
+    unit: int
+    tally: Tally
+    memory: int
+
+
+@dataclass
+class StageFigures:
+    """How a stage goes. `before` and `tally_before`: what an earlier run had done; times are Unix times."""
+
+    dataset: str
+    name: str
+    counts: str
+    units: int
+    before: int
+    tally_before: Tally
+    began: float
+    done: int = 0
+    tally: Tally = field(default_factory=Tally)
+    ended: float | None = None
+    faults: int = 0
+    doing: Tally = field(default_factory=Tally)
+    """Of units that are not finished."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, **{name: list(getattr(self, name)) for name in ("tally_before", "tally", "doing")}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> StageFigures:
+        return cls(**{**data, **{name: Tally(*data[name]) for name in ("tally_before", "tally", "doing")}})
+
+    def seconds(self, now: float) -> float:
+        return max((self.ended or now) - self.began, 1e-3)
+
+    @property
+    def total(self) -> Tally:
+        """All that was done, by whichever run."""
+        return self.tally_before.plus(self.tally).plus(self.doing)
+
+    def rates(self, now: float) -> tuple[float, float]:
+        """Rows (of what the ledger counts, else of what was written) and tokens a second in this run."""
+        here = self.tally.plus(self.doing)
+        seconds = self.seconds(now)
+        return (here.read or here.rows) / seconds, here.tokens / seconds
+
+    def seconds_left(self, now: float) -> float | None:
+        """Until the stage ends; None while nothing is finished that one could tell it by."""
+        if not self.done:
+            return None
+        return (self.units - self.before - self.done) * self.seconds(now) / self.done
+
+
+@dataclass
+class RunFigures:
+    """How a run goes: its stages so far, the last of them at work, and who works."""
+
+    stages: list[StageFigures] = field(default_factory=list)
+    at_work: list[AtWork] = field(default_factory=list)
+    memory: int = 0
+    peak_memory: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "stages": [each.to_json() for each in self.stages],
+            "at_work": [each._asdict() | {"tally": list(each.tally)} for each in self.at_work],
+            "memory": self.memory,
+            "peak_memory": self.peak_memory,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RunFigures:
+        at_work = [AtWork(**{**each, "tally": Tally(*each["tally"])}) for each in data["at_work"]]
+        stages = [StageFigures.from_json(each) for each in data["stages"]]
+        return cls(stages, at_work, data["memory"], data["peak_memory"])
 
 
 class Progress:
-    """Lines about the stages of a run. On a terminal the running stage's line is rewritten in place."""
+    """Follows the stages of a run and shows them."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._live = self._stream.isatty()
-        self._done = 0
-        self._units = 0
-        self._begun = 0.0
-        self._tokens = 0
-        self.seconds: dict[str, float] = {}
-        """Wall time of each stage of this run."""
-        self.rates: dict[str, float] = {}
+        self._live = _LiveBars(self._stream) if self._stream.isatty() else None
+        self._figures = RunFigures()
+        self._at_work: Callable[[], tuple[list[AtWork], int]] = lambda: ([], 0)
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    @contextmanager
+    def watching(self, at_work: Callable[[], tuple[list[AtWork], int]]) -> Iterator[None]:
+        """Show what goes on while the block lasts. `at_work` tells of the workers, and the memory of all processes."""
+        self._at_work = at_work
+        thread = threading.Thread(target=self._refresh, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+            if self._live:
+                self._live.show(self.figures())
+                self._live.stop()
+
+    def begin(self, dataset: str, stage: Stage, *, units: int, before: int, tally_before: Tally) -> None:
+        with self._lock:
+            self._figures.stages.append(
+                StageFigures(dataset, stage.name, stage.counts, units, before, tally_before, time.time())
+            )
+
+    def advance(self, tally: Tally) -> None:
+        """A unit of the stage at work is finished."""
+        with self._lock:
+            stage = self._figures.stages[-1]
+            stage.done += 1
+            stage.tally = stage.tally.plus(tally)
+
+    def fault(self, fault: Fault) -> None:
+        with self._lock:
+            self._figures.stages[-1].faults += 1
+        self._line(f"{fault.stage}: unit {fault.unit}, attempt {fault.attempt}: {fault.what}")
+
+    def end(self) -> None:
+        """The stage at work is finished."""
+        self.figures()
+        with self._lock:
+            stage = self._figures.stages[-1]
+            stage.ended, stage.doing = time.time(), Tally()
+        if not self._live:
+            self._line(ended_line(stage))
+
+    @property
+    def rates(self) -> dict[str, float]:
         """Tokens a second of each stage of this run that has to do with tokens."""
+        now = time.time()
+        return {each.name: each.rates(now)[1] for each in self._figures.stages if each.tally.tokens}
 
-    def begin(self, stage: Stage, units: int) -> None:
-        self._done, self._tokens, self._units, self._begun = 0, 0, units, time.monotonic()
+    def figures(self) -> RunFigures:
+        """How the run goes at this moment."""
+        at_work, memory = self._at_work()
+        with self._lock:
+            figures = self._figures
+            figures.at_work, figures.memory = at_work, memory
+            figures.peak_memory = max(figures.peak_memory, memory)
+            if figures.stages and figures.stages[-1].ended is None:
+                doing = Tally()
+                for each in at_work:
+                    doing = doing.plus(each.tally)
+                figures.stages[-1].doing = doing
+            return figures
 
-    def advance(self, stage: Stage, completion: Completion) -> None:
-        self._done += 1
-        self._tokens += completion.counters.get("tokens", 0)
-        if self._live:
-            self._stream.write(f"\r\x1b[K{stage.name}: {self._done:,}/{self._units:,} units")
-            self._stream.flush()
-
-    def end(self, stage: Stage, completions: Sequence[Completion]) -> None:
-        seconds = time.monotonic() - self._begun
-        self.seconds[stage.name] = seconds
-        rate = ""
-        if self._tokens:
-            self.rates[stage.name] = self._tokens / seconds
-            rate = f", {self.rates[stage.name]:,.0f} tokens/s"
-        units = f"{len(completions):,} unit{'' if len(completions) == 1 else 's'}"
-        before = len(completions) - self._units
-        known = f" ({before:,} done before)" if before else ""
-        self._line(f"{stage.name}: {units}{known}, {seconds:.1f} s{rate}")
+    def _refresh(self) -> None:
+        last = time.monotonic()
+        while not self._ended.wait(0.5):
+            figures = self.figures()
+            if self._live:
+                self._live.show(figures)
+            elif figures.stages and figures.stages[-1].ended is None and time.monotonic() - last >= _LINE_EVERY:
+                last = time.monotonic()
+                self._line(running_line(figures.stages[-1], figures.memory, now=time.time()))
 
     def _line(self, text: str) -> None:
-        self._stream.write(f"\r\x1b[K{text}\n" if self._live else f"{text}\n")
-        self._stream.flush()
+        if self._live:
+            self._live.line(text)
+        else:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+
+
+def ended_line(stage: StageFigures) -> str:
+    """A finished stage in a line."""
+    known = f" ({stage.before:,} done before)" if stage.before else ""
+    return ", ".join(
+        [
+            f"{stage.name}: {_units(stage.units)}{known}",
+            f"{stage.seconds(0):.1f} s",
+            *([f"{stage.rates(0)[1]:,.0f} tokens/s"] if stage.tally.tokens else []),
+            *_rejects(stage),
+        ]
+    )
+
+
+def running_line(stage: StageFigures, memory: int, *, now: float) -> str:
+    """A stage at work in a line."""
+    rows, tokens = stage.rates(now)
+    left = stage.seconds_left(now)
+    return ", ".join(
+        [
+            f"{stage.name}: {stage.before + stage.done:,}/{_units(stage.units)}",
+            f"{rows:,.0f} {stage.counts or 'rows'}/s",
+            *([f"{tokens:,.0f} tokens/s"] if tokens else []),
+            *_rejects(stage),
+            f"{memory / 1e9:.1f} GB",
+            *([f"{duration(left)} left"] if left is not None else []),
+        ]
+    )
+
+
+def _units(number: int) -> str:
+    return f"{number:,} unit{'' if number == 1 else 's'}"
+
+
+def _rejects(stage: StageFigures) -> list[str]:
+    rejected = stage.total.rejected
+    return [f"{rejected:,} reject{'' if rejected == 1 else 's'}"] if rejected else []
+
+
+def duration(seconds: float) -> str:
+    """A time span as one says it: "45 s", "12 min", "3 h 20 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days {hours % 24} h"
+
+
+class _LiveBars:
+    """A bar for each stage on a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[units]}", justify="right"),
+            TextColumn("{task.fields[rows]}", justify="right"),
+            TextColumn("{task.fields[tokens]}", justify="right"),
+            TextColumn("{task.fields[rejects]}", justify="right"),
+            TextColumn("{task.fields[memory]}", justify="right"),
+            TextColumn("{task.fields[time]}", justify="right"),
+            console=Console(file=stream),
+            refresh_per_second=4,
+        )
+        self._tasks: list[Any] = []
+
+    def show(self, figures: RunFigures) -> None:
+        now = time.time()
+        self._bars.start()
+        for number, stage in enumerate(figures.stages):
+            columns: dict[str, Any] = bar_columns(stage, figures.memory, now=now)
+            if number == len(self._tasks):
+                self._tasks.append(self._bars.add_task(stage.name, total=max(stage.units, 1), **columns))
+            done = stage.units if stage.ended else stage.before + stage.done
+            self._bars.update(self._tasks[number], completed=done if stage.units else 1, **columns)
+
+    def line(self, text: str) -> None:
+        self._bars.console.print(text, highlight=False, markup=False)
+
+    def stop(self) -> None:
+        self._bars.stop()
+
+
+def bar_columns(stage: StageFigures, memory: int, *, now: float) -> dict[str, str]:
+    """What stands beside a stage's bar."""
+    rows, tokens = stage.rates(now)
+    left = stage.seconds_left(now)
+    done = stage.units if stage.ended else stage.before + stage.done
+    rejected = stage.total.rejected
+    return {
+        "units": f"{done:,}/{_units(stage.units)}",
+        "rows": f"{rows:,.0f} {stage.counts or 'rows'}/s",
+        "tokens": f"{tokens:,.0f} tokens/s" if tokens else "",
+        "rejects": f"{rejected:,} rejects" if stage.counts else "",
+        "memory": "" if stage.ended else f"{memory / 1e9:.1f} GB",
+        "time": duration(stage.seconds(now)) if stage.ended else "" if left is None else f"{duration(left)} left",
+    }

@@ -3,71 +3,97 @@
 A pipeline is one Beam job. Each stage is planned when the one before is closed; only numbers of units cross a
 shuffle, all else lies on storage. `DirectRunner` means Beam's in-process runner (FnApiRunner): Beam's own
 DirectRunner may download another engine, and its multi-process mode hangs when a worker dies. So on one machine the
-units run in a pool of processes of ours, which notices.
+units run in watched processes of ours (`pipelines/workers.py`).
 """
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from pipelines.progress import Progress
-from pipelines.stages import Build, Completion, Stage, StageError, Work, close_stage, open_stage, run_unit
+from pipelines.hold import Hold
+from pipelines.progress import AtWork, Progress
+from pipelines.stages import (
+    Build,
+    Fault,
+    Stage,
+    Tally,
+    Work,
+    close_stage,
+    done_before,
+    note_fault,
+    open_stage,
+    rejects_error,
+    too_many_rejects,
+)
+from pipelines.workers import LIMITS, Limits, Workers, resident_memory
 from schemas.errors import UserError
 
-ATTEMPTS = 3
-"""How often a unit is tried before the run stops."""
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
+def run(
+    builds: Sequence[Build],
+    *,
+    runner: str,
+    workers: int,
+    beam_args: Sequence[str],
+    progress: Progress,
+    command: str = "",
+    limits: Limits = LIMITS,
+    max_reject_rate: float = 1.0,
+) -> None:
+    """Build the datasets in order, as one Beam job. Raises what stopped it, UserError for what a user can mend.
 
-
-def run(builds: Sequence[Build], *, runner: str, workers: int, beam_args: Sequence[str], progress: Progress) -> None:
-    """Build the datasets in order, as one Beam job. Raises what stopped it, UserError for what a user can mend."""
+    `command` is what goes on with the run, should it end early. More than `max_reject_rate` of a stage's input among
+    its rejects ends the run.
+    """
+    hold = Hold([build.output for build in builds], command=command, figures=lambda: progress.figures().to_json())
     if runner == "DirectRunner":
-        with LocalPool(workers, progress) as pool:
-            _run_job(builds, "FnApiRunner", beam_args, pool)
+        with hold, LocalPool(workers, progress, hold, limits, max_reject_rate) as pool, progress.watching(pool.at_work):
+            _run_job(builds, "FnApiRunner", beam_args, max_reject_rate, pool)
     else:
-        _run_job(builds, runner, beam_args, None)
+        with hold:
+            _run_job(builds, runner, beam_args, max_reject_rate, None)
 
 
-def _run_job(builds: Sequence[Build], runner: str, beam_args: Sequence[str], pool: LocalPool | None) -> None:
+def _run_job(
+    builds: Sequence[Build], runner: str, beam_args: Sequence[str], max_reject_rate: float, pool: LocalPool | None
+) -> None:
     # Beam takes two seconds to import: not for --help, not in the worker processes.
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from pipelines.graph import build_graph
 
     options = PipelineOptions([*beam_args, f"--runner={runner}"])
-    pipeline = build_graph(builds, options)
+    pipeline = build_graph(builds, options, max_reject_rate=max_reject_rate)
     try:
         pipeline.run().wait_until_finish()
-    except BaseException:
+    except BaseException as error:
         # Beam wraps an error of a stage in text of its own; the pool kept the error itself.
-        if pool is not None and pool.failure is not None:
-            raise pool.failure from None
+        if pool is not None and pool.failure is not None and not isinstance(error, KeyboardInterrupt):
+            raise pool.failure from pool.failure.__cause__
         raise
 
 
 class LocalPool:
-    """Worker processes on this machine. One pool serves all stages of a run, so that models are loaded once."""
+    """Does the stages on this machine. One pool serves all stages of a run, so that models are loaded once."""
 
     current: LocalPool | None = None
 
-    def __init__(self, workers: int, progress: Progress) -> None:
-        self.workers = workers
+    def __init__(self, workers: int, progress: Progress, hold: Hold, limits: Limits, max_reject_rate: float) -> None:
         self.failure: BaseException | None = None
         self._progress = progress
-        self._executor: ProcessPoolExecutor | None = None
+        self._hold = hold
+        self._max_reject_rate = max_reject_rate
+        self._work: Work | None = None
+        self._units = 0
+        self._done = 0
+        self._total = Tally()
+        self._workers = Workers(workers, limits=limits, report=self._note)
 
     def __enter__(self) -> LocalPool:
         LocalPool.current = self
@@ -77,133 +103,59 @@ class LocalPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         LocalPool.current = None
-        self._stop(kill=kind is not None)
+        if kind is None:
+            self._workers.close()
+        else:
+            self._workers.stop()
+
+    def at_work(self) -> tuple[list[AtWork], int]:
+        """The workers that have a unit, and the memory of all processes. Callable from any thread."""
+        found = [AtWork(pid, unit, beat.tally, beat.memory) for pid, unit, beat in self._workers.beats()]
+        return found, self._workers.memory() + resident_memory()
 
     def open(self, work: Work, stage: Stage) -> list[int]:
-        try:
+        with self._kept_failure():
             todo = open_stage(work, stage)
-            self._progress.begin(stage, len(todo))
+            units = len(work.units(stage.name))
+            before = done_before(work, stage) if len(todo) < units else Tally()
+            self._work, self._units, self._done, self._total = work, units, units - len(todo), before
+            self._progress.begin(str(work.folder), stage, units=units, before=units - len(todo), tally_before=before)
             return todo
-        except BaseException as error:
-            self.failure = error
-            raise
-
-    def close(self, work: Work, stage: Stage) -> None:
-        try:
-            self._progress.end(stage, close_stage(work, stage))
-        except BaseException as error:
-            self.failure = error
-            raise
-
-    def finish(self, build: Build) -> None:
-        try:
-            build.finish()
-        except BaseException as error:
-            self.failure = error
-            raise
 
     def run_units(self, work: Work, stage: Stage, units: Iterable[int]) -> None:
-        """Do the units; each is tried up to ATTEMPTS times."""
+        with self._kept_failure():
+            for _, tally in self._workers.run(work, stage, sorted(units)):
+                self._done += 1
+                self._total = self._total.plus(tally)
+                self._progress.advance(tally)
+                expected = self._total.read * self._units / self._done
+                if too_many_rejects(self._total, rate=self._max_reject_rate, expected=expected):
+                    raise UserError(rejects_error(work, stage, self._total, rate=self._max_reject_rate))
+                if self._hold.lost:
+                    raise self._hold.lost
+
+    def close(self, work: Work, stage: Stage) -> None:
+        with self._kept_failure():
+            close_stage(work, stage, max_reject_rate=self._max_reject_rate)
+            self._progress.end()
+
+    def finish(self, build: Build) -> None:
+        with self._kept_failure():
+            self._hold.release(build.output)
+            build.finish()
+
+    def _note(self, fault: Fault) -> None:
+        assert self._work is not None
+        note_fault(self._work, fault)
+        self._progress.fault(fault)
+
+    @contextmanager
+    def _kept_failure(self) -> Iterator[None]:
         try:
-            todo = sorted(units)
-            attempts = dict.fromkeys(todo, 0)
-            while todo:
-                todo = self._round(work, stage, todo, attempts)
+            yield
         except BaseException as error:
             self.failure = error
             raise
-
-    def _round(self, work: Work, stage: Stage, todo: Sequence[int], attempts: dict[int, int]) -> list[int]:
-        """Try each unit once; returns those to try again."""
-        again = []
-        with _deaf_to_interrupts():
-            futures = {self._pool().submit(_work, work, stage, unit): unit for unit in todo}
-        try:
-            for future in as_completed(futures):
-                unit = futures[future]
-                try:
-                    self._progress.advance(stage, future.result())
-                except UserError:
-                    raise
-                except Exception as error:
-                    if isinstance(error, BrokenProcessPool):
-                        self._stop(kill=True)
-                    attempts[unit] += 1
-                    if attempts[unit] >= ATTEMPTS:
-                        raise _given_up(stage, unit, error) from error
-                    again.append(unit)
-        finally:
-            for future in futures:
-                future.cancel()
-        return again
-
-    def _pool(self) -> ProcessPoolExecutor:
-        if self._executor is None:
-            # A worker is one core: more threads would change the order of sums in models, and fight each other.
-            for name in _THREADS:
-                os.environ[name] = "false" if name == "TOKENIZERS_PARALLELISM" else "1"
-            # Threads of Beam and Arrow do not survive a fork.
-            context = multiprocessing.get_context("spawn")
-            self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start_worker)
-        return self._executor
-
-    def _stop(self, *, kill: bool) -> None:
-        if self._executor is None:
-            return
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        self._executor.shutdown(wait=not kill, cancel_futures=True)
-        if kill:
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                process.join()
-        self._executor = None
-
-
-def _given_up(stage: Stage, unit: int, error: Exception) -> Exception:
-    """The error that ends the run after the last attempt at a unit."""
-    if isinstance(error, BrokenProcessPool):
-        return UserError(
-            f"{stage.name}: a worker process died {ATTEMPTS} times on unit {unit} or beside it, most likely out of "
-            "memory: use fewer --workers; --resume goes on with what is done"
-        )
-    what = f"{type(error).__name__}: {error}"
-    return StageError(f"{stage.name}: unit {unit} failed {ATTEMPTS} times: {what}; --resume goes on with what is done")
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started in here ignore Ctrl-C from their first instruction; the parent ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _start_worker() -> None:
-    import pyarrow as pa
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    pa.set_cpu_count(1)
-    pa.set_io_thread_count(2)
-    silence()
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed has nobody to work for."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _work(work: Work, stage: Stage, unit: int) -> Completion:
-    return run_unit(work, stage, unit)
 
 
 def silence() -> None:

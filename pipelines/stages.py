@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import json
+import operator
 import os
 import resource
 import sys
@@ -23,6 +24,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
@@ -54,6 +56,11 @@ SIDES = (REJECTS_ROLE, "redirects")
 
 _SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS}
 _SIDE_ROWS = 50_000
+
+FEW_REJECTS = 20
+"""So many rejects never stop a run."""
+POINTS = 120
+"""Points of a stage's throughput over time in the manifest."""
 
 
 class StageError(RuntimeError):
@@ -95,6 +102,50 @@ class Completion(NamedTuple):
         return cls(**{**data, "files": [File(*each) for each in data["files"]], "ledger": ledger})
 
 
+class Tally(NamedTuple):
+    """What was done, in figures that add up: of a unit, or of all of a stage."""
+
+    read: int = 0
+    written: int = 0
+    filtered: int = 0
+    rejected: int = 0
+    rows: int = 0  # in files, also those that only the next stage reads
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, done: Completion) -> Tally:
+        ledger = done.ledger or Ledger("")
+        rows = sum(file.rows for file in done.files)
+        left_out = ledger.filtered.total(), ledger.rejected.total()
+        return cls(ledger.read, ledger.written, *left_out, rows, done.counters.get("tokens", 0))
+
+    def plus(self, other: Tally) -> Tally:
+        return Tally(*map(operator.add, self, other))
+
+
+class Fault(NamedTuple):
+    """A failed attempt at a unit: `reason` is one of REJECT_REASONS, `record` that of the unit it came to grief on."""
+
+    stage: str
+    unit: int
+    attempt: int
+    reason: str
+    what: str
+    record: int | None
+    time: float  # Unix time
+
+
+class Isolation(NamedTuple):
+    """How a unit is done that brought its workers down: record by record.
+
+    `at` is called with the number of each record before it is begun; a record with a fault is left alone, and becomes
+    a reject.
+    """
+
+    faults: Mapping[int, Fault]
+    at: Callable[[int], None]
+
+
 class Stage(ABC):
     """A step of the work on a dataset. Subclasses are frozen dataclasses whose fields are the options it reads.
 
@@ -105,6 +156,7 @@ class Stage(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     counts: ClassVar[str] = ""
+    isolates: ClassVar[bool] = False  # whether `process` heeds `write.isolation`
     Unit: ClassVar[type]
 
     @abstractmethod
@@ -159,11 +211,13 @@ class Work:
 class UnitWriter:
     """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
 
-    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none.
+    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none. `isolation` is
+    given where workers died on the unit.
     """
 
-    def __init__(self, work: Work, stage: Stage, unit: int, attempt: str) -> None:
+    def __init__(self, work: Work, stage: Stage, unit: int, attempt: str, isolation: Isolation | None = None) -> None:
         self.work = work
+        self.isolation = isolation
         self._stage, self._unit = stage, unit
         self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
         self._began = time.monotonic()
@@ -256,6 +310,12 @@ class UnitWriter:
         if rows:
             self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
 
+    def tally(self) -> Tally:
+        """How far it has come. Callable from any thread."""
+        rows = sum(file.rows for file in list(self.files))
+        filtered, rejected = (sum(list(each.values())) for each in (self.ledger.filtered, self.ledger.rejected))
+        return Tally(self.ledger.read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
+
     def _done(self) -> Completion:
         """What was done so far, as a record; ends the files of side tables."""
         for role in sorted(self._side_rows):
@@ -322,12 +382,23 @@ def _finished_units(work: Work, stage: Stage) -> dict[int, str]:
     return found
 
 
-def run_unit(work: Work, stage: Stage, index: int) -> Completion:
-    """Do one unit and write its completion record. Called in a worker; safe to call twice, also at once."""
+def run_unit(
+    work: Work,
+    stage: Stage,
+    index: int,
+    *,
+    isolation: Isolation | None = None,
+    watch: Callable[[UnitWriter], None] = lambda write: None,
+) -> Completion:
+    """Do one unit and write its completion record. Called in a worker; safe to call twice, also at once.
+
+    `watch` is given the writer, from which another thread may read how far it has come.
+    """
     folder = work.stage_folder(stage.name)
     unit = stage.Unit(*_plan(folder.uri)[index])
     attempt = uuid.uuid4().hex[:12]
-    write = UnitWriter(work, stage, index, attempt)
+    write = UnitWriter(work, stage, index, attempt, isolation)
+    watch(write)
     try:
         stage.process(unit, write)
         completion = write.completion()
@@ -338,18 +409,65 @@ def run_unit(work: Work, stage: Stage, index: int) -> Completion:
     return completion
 
 
-def close_stage(work: Work, stage: Stage) -> list[Completion]:
-    """Gather the completion records of a stage whose units are all done; the next stage is planned from them."""
+def done_before(work: Work, stage: Stage) -> Tally:
+    """What an earlier run has done of a stage that was opened."""
+    done = _finished_units(work, stage)
+    return _sum_tallies(_read_completions(work.stage_folder(stage.name), [done[unit] for unit in sorted(done)]))
+
+
+def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> list[Completion]:
+    """Gather the completion records of a stage whose units are all done; the next stage is planned from them.
+
+    UserError if more than `max_reject_rate` of what was read are rejects.
+    """
     folder = work.stage_folder(stage.name)
     if folder.exists("completions.json"):
-        return work.completions(stage.name)
-    done = _finished_units(work, stage)
-    missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
-    if missing:
-        raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
-    completions = [json.loads(folder.read(done[index])) for index in sorted(done)]
-    folder.write("completions.json", json.dumps(completions).encode())
-    return [Completion.from_json(each) for each in completions]
+        completions = work.completions(stage.name)
+    else:
+        done = _finished_units(work, stage)
+        missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
+        if missing and not folder.exists("plan.json"):
+            raise UserError(f"{work.folder}: was deleted under the run; start anew with --overwrite")
+        if missing:
+            raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
+        completions = _read_completions(folder, [done[index] for index in sorted(done)])
+    total = _sum_tallies(completions)
+    if too_many_rejects(total, rate=max_reject_rate, expected=total.read):
+        raise UserError(rejects_error(work, stage, total, rate=max_reject_rate))
+    if not folder.exists("completions.json"):
+        folder.write("completions.json", json.dumps([json.loads(each.to_json()) for each in completions]).encode())
+    return completions
+
+
+def _read_completions(folder: Folder, names: Sequence[str]) -> list[Completion]:
+    """Completion records, many at once: on an object store each takes a while to come."""
+
+    def read(name: str) -> Completion:
+        return Completion.from_json(json.loads(folder.read(name)))
+
+    with ThreadPoolExecutor(1 if folder.is_local else 16) as pool:
+        return list(pool.map(read, names))
+
+
+def _sum_tallies(completions: Iterable[Completion]) -> Tally:
+    return functools.reduce(Tally.plus, map(Tally.of, completions), Tally())
+
+
+def too_many_rejects(tally: Tally, *, rate: float, expected: float) -> bool:
+    """Whether a stage goes wrong: rejects above `rate`, and more than a handful.
+
+    `expected` is how much it will have read at its end. Before a twentieth of that is read, the rejects are held
+    against the twentieth: one bad place in a good corpus does not stop a run, nor the order in which units come.
+    """
+    return tally.rejected > FEW_REJECTS and tally.rejected > rate * max(tally.read, expected / 20)
+
+
+def rejects_error(work: Work, stage: Stage, tally: Tally, *, rate: float) -> str:
+    return (
+        f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
+        f"--max-reject-rate={rate:g}; look at them: python -m pipelines.rejects {work.folder}; "
+        "if they may be lost, go on with a higher rate and --resume"
+    )
 
 
 @dataclass(frozen=True)
@@ -470,15 +588,20 @@ class Build:
             models=[dict(each) for each in self.models],
             versions=library_versions(),
             cpu=cpu_model(),
-            run={
-                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "seconds": {name: round(sum(each.seconds for each in done), 2) for name, done in completions.items()},
-            },
+            run=_run_figures(completions, self._faults()),
         )
         self.output.write("README.md", dataset_card(manifest, name=self.output.uri.rstrip("/").split("/")[-1]).encode())
         self.output.write(MANIFEST, manifest.to_json().encode())
         self.output.delete(WORK)
         return manifest
+
+    def _faults(self) -> list[dict[str, Any]]:
+        """The failed attempts at units, in order of time."""
+        faults = []
+        for stage in self.stages:
+            folder = self.work.stage_folder(stage.name)
+            faults += [json.loads(folder.read(name)) for name in folder.files("faults")]
+        return sorted(faults, key=lambda fault: fault["time"])
 
     def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
         """Move the files of a role to their published names; one that was moved before an interruption stays."""
@@ -496,6 +619,58 @@ class Build:
                 raise UserError(f"{self.output}: {file.path} is gone; it was deleted under the run; use --overwrite")
             shards.append(Shard(name, file.rows, file.bytes, file.sha256))
         return shards
+
+
+def note_fault(work: Work, fault: Fault) -> None:
+    """Write down a failed attempt, for the manifest."""
+    name = f"faults/{fault.unit:06d}.{uuid.uuid4().hex[:12]}.json"
+    work.stage_folder(fault.stage).write(name, json.dumps(fault._asdict()).encode())
+
+
+def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the run went, for the manifest: times, memory, throughput, failed attempts. See docs/datasets.md."""
+    done = [each for records in completions.values() for each in records]
+    throughput: dict[str, list[list[float]]] = {}
+    began = 0.0
+    for name, records in completions.items():
+        throughput[name] = throughput_of(records, began=began)
+        began = throughput[name][-1][0] if throughput[name] else began
+    return {
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": {name: round(sum(each.seconds for each in records), 2) for name, records in completions.items()},
+        "wall_seconds": {
+            name: round(points[-1][0] - points[0][0], 2) if points else 0.0 for name, points in throughput.items()
+        },
+        "peak_memory": max((each.peak_memory for each in done), default=0),
+        "throughput": throughput,
+        "faults": faults,
+    }
+
+
+def throughput_of(completions: Sequence[Completion], *, began: float) -> list[list[float]]:
+    """A stage over time: [seconds, units, rows, tokens], what was done by then, from [began, 0, 0, 0] on.
+
+    The time between the runs of an interrupted stage does not count: seconds go on only while a unit was at work.
+    """
+    if not completions:
+        return []
+    points: list[list[float]] = [[round(began, 2), 0, 0, 0]]
+    # Disjoint times at work: [start, end, seconds of work before it].
+    spans: list[list[float]] = []
+    for start, end in sorted((each.finished - each.seconds, each.finished) for each in completions):
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end, spans[-1][2] + spans[-1][1] - spans[-1][0] if spans else 0.0])
+    total = Tally()
+    for units, each in enumerate(sorted(completions, key=lambda each: (each.finished, each.unit)), start=1):
+        while each.finished > spans[0][1]:
+            spans.pop(0)
+        total = total.plus(Tally.of(each))
+        seconds = began + spans[0][2] + each.finished - spans[0][0]
+        points.append([round(seconds, 2), units, total.written or total.rows, total.tokens])
+    step = max(-(-(len(points) - 1) // POINTS), 1)
+    return points[:1] + points[:0:-step][::-1]
 
 
 def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:

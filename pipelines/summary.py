@@ -33,11 +33,11 @@ def text(datasets: Sequence[Folder], rates: Mapping[str, float]) -> str:
     if rates:
         lines.append("tokens/s: " + ", ".join(f"{stage} {rate:,.0f}" for stage, rate in rates.items()))
     output, last = manifests[-1]
-    lines += ["", *_samples(output, last), "", f"next: {_python()} -m {_NEXT[last.record]} {output}"]
+    lines += ["", *_samples(output, last), "", f"next: {python()} -m {_NEXT[last.record]} {output}"]
     return "\n".join(lines)
 
 
-def _python() -> str:
+def python() -> str:
     """This Python, as one would type it here."""
     here = os.path.relpath(sys.executable)
     return "python" if here.startswith(os.pardir) else here

@@ -176,6 +176,9 @@ REJECT_REASONS = {
     "too_many_tokens": "a sentence longer than the parser's limit in tokens",
     "too_many_subwords": "a sentence longer than the parser's limit in subwords",
     "parser_error": "a sentence on which the parser failed",
+    "worker_died": "a document on which worker processes died (a crash, or out of memory), also alone",
+    "worker_hung": "a document on which worker processes hung, also alone",
+    "worker_failed": "a document on which workers failed with an error, also alone",
 }
 """The closed list of reasons for which a record is rejected (a fault), as opposed to filtered (by a rule)."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.stages import Isolation, Stage, UnitWriter, Work, location
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES
 from schemas.storage import Folder, parquet_file
@@ -28,11 +28,12 @@ class Parse(Stage):
     """Sentences with tokens, tags and constituents of each shard of documents.
 
     A line of a document's text is one text for the parser; texts are parsed in batches across documents, inside a
-    shard. A sentence that the parser refuses is a reject with its position.
+    shard. A sentence that the parser refuses is a reject with its position, as is a document on which workers die.
     """
 
     name: ClassVar[str] = "parse"
     counts: ClassVar[str] = "sentences"
+    isolates: ClassVar[bool] = True
     Unit: ClassVar[type] = DocumentShard
 
     parser: str
@@ -47,37 +48,58 @@ class Parse(Stage):
         parser = cached_parser(self.parser, self.parser_options + self.means)
         with parquet_file(Folder(self.documents), unit.path) as reader:
             documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
-        doc_ids = documents.column("doc_id").to_pylist()
-        write.counters["documents"] += len(doc_ids)
-        for licence in documents.column("licence").to_pylist():
-            write.counters[f"licence:{licence}"] += 1
-        places: list[tuple[str, int]] = []
-        lines: list[str] = []
-        for doc_id, text in zip(doc_ids, documents.column("text").to_pylist(), strict=True):
-            start = 0
-            for line in text.split("\n"):
-                if line:
-                    places.append((doc_id, start))
-                    lines.append(line)
-                start += len(line) + 1
+        licences = documents.column("licence").to_pylist()
+        write.counters["documents"] += len(licences)
+        write.counters.update(f"licence:{licence}" for licence in licences)
+        texts = list(zip(documents.column("doc_id").to_pylist(), documents.column("text").to_pylist(), strict=True))
         rows = _Rows()
-        for (doc_id, start), line, sentences in zip(places, lines, parser.parse_texts(lines), strict=True):
-            for sentence in sentences:
-                write.ledger.read += 1
-                if isinstance(sentence, ParsedSentence):
-                    rows.add(doc_id, start, line, sentence)
-                else:
-                    write.reject(
-                        sentence.reason,
-                        source=doc_id,
-                        position=f"characters {start + sentence.start_char}-{start + sentence.end_char}",
-                        excerpt=line[sentence.start_char : sentence.end_char],
-                        exception=sentence.exception,
-                    )
+        if write.isolation is None:
+            _parse(parser, texts, rows, write)
+        else:
+            _parse_apart(parser, texts, rows, write, write.isolation)
         write.ledger.written += len(rows.text)
         write.counters["tokens"] += len(rows.tags)
         # Readers take a shard at a time, so it is one row group.
         write.table("train", rows.table(), row_group_rows=1 << 30)
+
+
+def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: UnitWriter) -> None:
+    """The sentences of documents, (id, text) each."""
+    places: list[tuple[str, int]] = []
+    lines: list[str] = []
+    for doc_id, text in texts:
+        start = 0
+        for line in text.split("\n"):
+            if line:
+                places.append((doc_id, start))
+                lines.append(line)
+            start += len(line) + 1
+    for (doc_id, start), line, sentences in zip(places, lines, parser.parse_texts(lines), strict=True):
+        for sentence in sentences:
+            write.ledger.read += 1
+            if isinstance(sentence, ParsedSentence):
+                rows.add(doc_id, start, line, sentence)
+            else:
+                write.reject(
+                    sentence.reason,
+                    source=doc_id,
+                    position=f"characters {start + sentence.start_char}-{start + sentence.end_char}",
+                    excerpt=line[sentence.start_char : sentence.end_char],
+                    exception=sentence.exception,
+                )
+
+
+def _parse_apart(
+    parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: UnitWriter, isolation: Isolation
+) -> None:
+    """Document by document; one that brings workers down is a single reject, for nobody knows its sentences."""
+    for number, (doc_id, text) in enumerate(texts):
+        if fault := isolation.faults.get(number):
+            write.ledger.read += 1
+            write.reject(fault.reason, source=doc_id, position="the whole document", excerpt=text, exception=fault.what)
+        else:
+            isolation.at(number)
+            _parse(parser, [(doc_id, text)], rows, write)
 
 
 class _Rows:
