@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemas.addresses import filesystem_of, is_address, joined_path, parse, relative_path, shown, without_secrets
+from schemas.errors import StorageError, storage_error
 
-@lru_cache(maxsize=64)
-def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
-    """The filesystem of a path or URI, and the path within it (absolute on a local disk)."""
-    if "://" in uri:
-        return fs.FileSystem.from_uri(uri)
-    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
+_IN_MEMORY = 1 << 24
+"""Bytes of a file for an object store that wait in memory; a larger one waits in a temporary file."""
+
+_AT_ONCE = 16
+"""Requests to an object store at once, where many small files are read."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder named by a path or URI. It need not exist; writing a file makes it. Cheap to copy and to pickle."""
+    """A folder named by a path or address. It need not exist; writing a file makes it. Cheap to copy and to pickle.
+
+    `uri` may hold credentials; `str(folder)` never does. What storage refuses raises StorageError, which names the
+    file and the remedy; what is missing raises FileNotFoundError; what may pass by itself OSError.
+    """
 
     uri: str
 
@@ -41,40 +49,74 @@ class Folder:
     def is_local(self) -> bool:
         return isinstance(self.filesystem, fs.LocalFileSystem)
 
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
     def __str__(self) -> str:
-        return self.uri
+        return shown(self.uri)
 
     def __truediv__(self, name: str) -> Folder:
-        return Folder(f"{self.uri.rstrip('/')}/{name}")
+        return self.beside(f"/{name}")
+
+    def beside(self, suffix: str) -> Folder:
+        """The folder whose name is this one's with a suffix."""
+        if not is_address(self.uri):
+            return Folder(self.uri.rstrip("/") + suffix)
+        address = parse(self.uri)
+        return Folder(str(address._replace(rest=address.rest.rstrip("/") + suffix)))
 
     def at(self, name: str) -> str:
         """The path of a file of this folder, for `self.filesystem`."""
         return f"{self.path}/{name}"
 
-    def beside(self, suffix: str) -> Folder:
-        """The folder whose name is this one's with a suffix."""
-        return Folder(self.uri.rstrip("/") + suffix)
+    def place(self, name: str = "") -> str:
+        """The folder or a file of it, as messages name it."""
+        return str(self / name) if name else str(self)
+
+    def relative(self, path: str) -> str:
+        """A path or address as seen from this folder (see `relative_path`), without credentials."""
+        return relative_path(path, self.uri)
+
+    def joined(self, path: str) -> Folder:
+        """The folder that `relative` gave the path of."""
+        return Folder(joined_path(self.uri, path))
 
     def exists(self, name: str = "") -> bool:
-        path = self.at(name) if name else self.path
-        return self.filesystem.get_file_info(path).type != fs.FileType.NotFound
+        with self._faults(name):
+            return self._info(name).type != fs.FileType.NotFound
 
     def files(self, name: str = "", *, recursive: bool = False) -> list[str]:
         """Names of the files below this folder or a subfolder of it, relative to this folder, sorted."""
+        return sorted(self.sizes(name, recursive=recursive))
+
+    def sizes(self, name: str = "", *, recursive: bool = False) -> dict[str, int]:
+        """The same names with the bytes of each file, from one listing."""
         base = self.at(name) if name else self.path
-        infos = self.filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
+        with self._faults(name):
+            infos = self.filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
         skip = len(self.path) + 1
-        return sorted(info.path[skip:] for info in infos if info.type == fs.FileType.File)
+        return {info.path[skip:]: info.size for info in infos if info.type == fs.FileType.File}
 
     def is_empty(self) -> bool:
-        return not self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        with self._faults():
+            return not self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
 
     def size(self, name: str) -> int:
-        return self.filesystem.get_file_info(self.at(name)).size
+        with self._faults(name):
+            return self._info(name).size
 
     def read(self, name: str) -> bytes:
-        with self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
+        with self._faults(name), self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
             return stream.read()
+
+    def read_all(self, names: Sequence[str]) -> list[bytes]:
+        """Many small files, in the order of their names; from an object store, several at once."""
+        if self.is_local:
+            return [self.read(name) for name in names]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self.read, names))
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file whole or not at all: a reader never sees a part of it."""
@@ -82,40 +124,67 @@ class Folder:
             file.write(data)
 
     def move(self, name: str, to: str) -> None:
-        self._make_parent(to)
-        self.filesystem.move(self.at(name), self.at(to))
+        with self._faults(to):
+            self._make_parent(to)
+            if self.is_local:
+                os.replace(self.at(name), self.at(to))
+                _sync_folder(os.path.dirname(self.at(to)))
+            else:
+                self.filesystem.move(self.at(name), self.at(to))
+
+    def remove(self, name: str) -> None:
+        """Delete a file; no error if it is not there."""
+        with self._faults(name), contextlib.suppress(FileNotFoundError):
+            self.filesystem.delete_file(self.at(name))
 
     def delete(self, name: str = "") -> None:
         """Delete a subfolder, or the whole folder, with all it holds; no error if it is not there."""
-        path = self.at(name) if name else self.path
-        if self.filesystem.get_file_info(path).type == fs.FileType.Directory:
-            self.filesystem.delete_dir(path)
+        with self._faults(name):
+            if self._info(name).type == fs.FileType.Directory:
+                self.filesystem.delete_dir(self.at(name) if name else self.path)
 
     def sha256(self, name: str) -> str:
         digest = hashlib.sha256()
-        with self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
+        with self._faults(name), self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
 
+    def _info(self, name: str) -> fs.FileInfo:
+        return self.filesystem.get_file_info(self.at(name) if name else self.path)
+
     def _make_parent(self, name: str) -> None:
         if self.is_local:
             os.makedirs(os.path.dirname(self.at(name)), exist_ok=True)
+        elif "allow_bucket_creation=true" in parse(self.uri).query:
+            self.filesystem.create_dir(self.path.partition("/")[0])
+
+    def _faults(self, name: str = "") -> AbstractContextManager[None]:
+        return _named(self.place(name))
 
 
 class AtomicFile:
-    """A file that appears under its name only when it was closed without an error. Counts and hashes what it takes."""
+    """A file that appears under its name only when it was closed without an error. Counts and hashes what it takes.
+
+    On a disk it is written under another name, brought to the disk's platter (a power cut must not leave an empty file
+    under the name) and moved. To an object store it goes in one piece at the end: pyarrow cannot give up an upload,
+    and makes a readable file of what it has when a stream is dropped.
+    """
 
     closed = False
 
     def __init__(self, folder: Folder, name: str) -> None:
         self._folder, self._name = folder, name
-        # An object store shows a file when its upload ends; on a disk a move does the same.
-        self._written_as = f"{name}.{uuid.uuid4().hex}.part" if folder.is_local else name
-        folder._make_parent(name)
-        self._stream: Any = folder.filesystem.open_output_stream(folder.at(self._written_as), compression=None)
+        self._part = f"{name}.{uuid.uuid4().hex}.part"
         self._digest = hashlib.sha256()
         self.bytes = 0
+        self._stream: IO[bytes]
+        with folder._faults(name):
+            folder._make_parent(name)
+            if folder.is_local:
+                self._stream = open(folder.at(self._part), "xb")  # noqa: SIM115
+            else:
+                self._stream = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
 
     @property
     def sha256(self) -> str:
@@ -124,7 +193,8 @@ class AtomicFile:
     def write(self, data: Any) -> int:
         view = memoryview(data)
         self._digest.update(view)
-        self._stream.write(view)
+        with _named(self._folder.place(self._name) if self._folder.is_local else tempfile.gettempdir()):
+            self._stream.write(view)
         self.bytes += view.nbytes
         return view.nbytes
 
@@ -147,14 +217,42 @@ class AtomicFile:
         """Kept for file-like use; `commit` or the `with` statement ends the file."""
 
     def commit(self) -> None:
-        self._stream.close()
-        if self._written_as != self._name:
-            self._folder.move(self._written_as, self._name)
+        try:
+            with self._folder._faults(self._name):
+                if self._folder.is_local:
+                    self._stream.flush()
+                    os.fsync(self._stream.fileno())
+                    self._stream.close()
+                    self._folder.move(self._part, self._name)
+                else:
+                    self._upload()
+                    self._stream.close()
+        except BaseException:
+            self.abort()
+            raise
 
     def abort(self) -> None:
-        if self._written_as != self._name:
+        """Give the file up: nothing is left of it. Raises nothing, for there is an error to tell already."""
+        with contextlib.suppress(OSError):
             self._stream.close()
-            self._folder.filesystem.delete_file(self._folder.at(self._written_as))
+        if self._folder.is_local:
+            with contextlib.suppress(OSError):
+                os.unlink(self._folder.at(self._part))
+
+    def _upload(self) -> None:
+        self._stream.seek(0)
+        path = self._folder.at(self._name)
+        upload = self._folder.filesystem.open_output_stream(path, compression=None)
+        try:
+            while block := self._stream.read(1 << 20):
+                upload.write(block)
+        except BaseException:
+            # Closed, a stream becomes a file; one in which a request failed does not, and says so again.
+            with contextlib.suppress(OSError):
+                upload.close()
+                self._folder.filesystem.delete_file(path)
+            raise
+        upload.close()
 
     def __enter__(self) -> AtomicFile:
         return self
@@ -164,6 +262,26 @@ class AtomicFile:
             self.commit()
         else:
             self.abort()
+
+
+def _sync_folder(path: str) -> None:
+    """Bring the names in a local folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Name the place in what goes wrong with it, without credentials."""
+    try:
+        yield
+    except (StorageError, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise storage_error(error, place) or OSError(f"{place}: {without_secrets(str(error))}") from None
 
 
 def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
