@@ -8,7 +8,6 @@ What lies between the input and the output is kept beside the output: `<output>-
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -41,7 +40,7 @@ class Dataset(NamedTuple):
 
     @property
     def as_input(self) -> Input:
-        return Input("dataset", self.folder.uri.rstrip("/").split("/")[-1], self.folder.uri, self.fingerprint)
+        return Input("dataset", self.folder.name, self.folder.uri, self.fingerprint)
 
 
 def _built(build: Build) -> Dataset:
@@ -103,7 +102,7 @@ def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dat
         files=tuple(files),
     )
     inputs = tuple(
-        Input("file", each.file.name, each.file.path, file_sha256(each.filesystem, each.file.path), each.file.size)
+        Input("file", each.file.name, each.address, file_sha256(each.filesystem, each.file.path), each.file.size)
         for each in source.raw.inputs
     )
     return _built(
@@ -147,9 +146,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
 def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
     made_from = manifest.inputs[0]
-    local = dataset.folder.is_local and "://" not in made_from.path
-    beside = os.path.normpath(f"{dataset.folder.uri}/{made_from.path}") if local else made_from.path
-    found = Folder(elsewhere or beside)
+    found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
     remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
     try:
         documents_manifest = read_manifest(found)

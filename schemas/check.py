@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from schemas.dataset import Dataset, RowGroup
-from schemas.errors import UserError
+from schemas.errors import UserError, storage_error
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
 from schemas.offsets import check_offsets, find_documents
 from schemas.records import FILTER_REASONS, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
@@ -366,10 +366,10 @@ def summary(path: str, *, documents: str | None = None, quick: bool = False) -> 
         done.append("hashes and rows not checked (--quick)")
     elif manifest.record in _OFFSETS:
         try:
-            done.append(f"offsets agree with {_near(find_documents(dataset, documents).folder.uri)}")
+            done.append(f"offsets agree with {_near(str(find_documents(dataset, documents).folder))}")
         except UserError as error:
             done.append(f"offsets not checked: {error}; give the documents with --documents")
-    return f"{path}: ok: " + ", ".join(done)
+    return f"{dataset.folder}: ok: " + ", ".join(done)
 
 
 def _near(path: str) -> str:
@@ -392,12 +392,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(finding, flush=True)
                 findings += 1
             if findings:
-                print(f"{path}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
+                print(f"{Folder(path)}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
                 status = max(status, 1)
             else:
                 print(summary(path, documents=options.documents, quick=options.quick), flush=True)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
+            status = 2
+        except OSError as error:
+            print(f"error: {storage_error(error, str(Folder(path)), final=True)}", file=sys.stderr)
             status = 2
     return status
 

@@ -32,23 +32,22 @@ def find_documents(dataset: Dataset, elsewhere: str | None) -> Dataset:
         found = Dataset.open(elsewhere)
         if found.manifest.fingerprint not in wanted:
             raise UserError(
-                f"{elsewhere}: {dataset.folder} was not made from these documents, whose fingerprint is "
+                f"{found.folder}: {dataset.folder} was not made from these documents, whose fingerprint is "
                 f"{found.manifest.fingerprint[:16]}; give others with --documents"
             )
         return found
     reason = "it was made from no dataset"
     for each in wanted.values():
-        below = dataset.folder.is_local and "://" not in each.path
-        path = str((dataset.folder / each.path).path) if below else each.path
+        folder = dataset.folder.joined(each.path)
         try:
-            found = Dataset.open(path)
+            found = Dataset.open(folder.uri)
         except UserError as error:
             reason = str(error)
             continue
         if found.manifest.record == "Document":
             if found.manifest.fingerprint == each.hash:
                 return found
-            reason = f"{path}: holds others, with the fingerprint {found.manifest.fingerprint[:16]}"
+            reason = f"{folder}: holds others, with the fingerprint {found.manifest.fingerprint[:16]}"
     raise UserError(reason)
 
 

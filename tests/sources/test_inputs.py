@@ -163,7 +163,7 @@ def test_file_sha256(tmp_path: Path) -> None:
         (["{}/books"], "jsonlin", "did you mean 'jsonl'?"),
         (["{}/books/a.txt"], "parquet", "does not fit --input-format=parquet"),
         (["{}/cover.png"], "text", "does not fit --input-format=text"),
-        (["nowhere://x/y"], None, "'nowhere://x/y' cannot be opened"),
+        (["nowhere://x/y"], None, "nowhere://x/y: cannot be opened"),
         (["{}/dataset", "{}/books"], None, "'{}/dataset' is a dataset and '{}/books/a.txt' a raw file"),
         (["{}/dataset"], "text", "--input names a dataset"),
     ],

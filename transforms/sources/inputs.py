@@ -23,11 +23,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
 
-from schemas.errors import UserError
+from schemas.addresses import filesystem_of, is_address, parse, shown, without_secrets
+from schemas.errors import StorageError, UserError
 from transforms.sources.archives import ARCHIVE
 from transforms.sources.books import TEXT, is_text
 from transforms.sources.formats import Format, InputFile
@@ -61,11 +63,12 @@ class InputError(UserError):
 
 
 class Input(NamedTuple):
-    """A raw file to read."""
+    """A raw file to read. `address` is where it lies, for people and manifests: without credentials."""
 
     filesystem: fs.FileSystem
     file: InputFile
     format: Format
+    address: str
 
 
 class RawFiles(NamedTuple):
@@ -101,11 +104,14 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
     notices: list[str] = []
     for each in sorted(inputs):
         filesystem, path = _locate(each)
-        here = _find(filesystem, path, shown=each, notices=notices)
+        here = _find(filesystem, path, shown=shown(each), notices=notices)
         if isinstance(here, DatasetFolder):
             datasets[_identity(filesystem, path)] = here
         else:
-            found += _with_formats(here, shown=each, input_format=input_format, notices=notices)
+            found += [
+                file._replace(address=_address(each, file.path))
+                for file in _with_formats(here, shown=shown(each), input_format=input_format, notices=notices)
+            ]
     if datasets and found:
         raise InputError(
             f"{next(iter(datasets.values())).path!r} is a dataset and {found[0].path!r} a raw file; "
@@ -137,24 +143,31 @@ class _Found(NamedTuple):
     size: int
     named_itself: bool
     format: Format | None = None
+    address: str = ""
 
 
 def _locate(given: str) -> tuple[fs.FileSystem, str]:
-    if "://" in given:
-        scheme, _, rest = given.partition("://")
-        wildcard = _WILDCARD.search(rest)
-        # Addresses are parsed, so the wildcards (of which "?" would begin a query) must not be in them.
-        fixed = rest[: wildcard.start()] if wildcard else rest
-        try:
-            filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{fixed}")
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(
-                f"{given!r} cannot be opened ({_line(error)}); check the address and the access rights"
-            ) from error
-        if wildcard and fixed.endswith("/") and not path.endswith("/"):
-            path += "/"
-        return filesystem, path + rest[wildcard.start() :] if wildcard else path.rstrip("/")
-    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
+    """The filesystem of an input, and the path or glob within it."""
+    if not is_address(given):
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
+    address = parse(given)
+    wildcard = _WILDCARD.search(address.rest)
+    fixed = address.rest[: wildcard.start()] if wildcard else address.rest
+    try:
+        filesystem, path = filesystem_of(str(address._replace(rest=fixed)))
+    except StorageError as error:
+        raise InputError(str(error)) from None
+    if not wildcard:
+        return filesystem, path
+    return filesystem, path + "/" * fixed.endswith("/") + address.rest[wildcard.start() :]
+
+
+def _address(given: str, path: str) -> str:
+    """Where a file lies that was found by what was given."""
+    if not is_address(given):
+        return path
+    address = parse(given)
+    return path if address.scheme == "file" else address._replace(rest=quote(path)).shown
 
 
 def _find(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str]) -> list[_Found] | DatasetFolder:
@@ -344,7 +357,7 @@ def _marked(name: str, mark: str) -> str:
 
 def _input(found: _Found, name: str) -> Input:
     assert found.format is not None
-    return Input(found.filesystem, InputFile(found.path, name, found.size), found.format)
+    return Input(found.filesystem, InputFile(found.path, name, found.size), found.format, found.address)
 
 
 # ---- Messages
@@ -378,4 +391,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return without_secrets(" ".join(str(error).split()))[:300]
