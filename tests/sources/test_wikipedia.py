@@ -124,6 +124,7 @@ def test_recognises(head: bytes, recognised: bool) -> None:
 FORMS: dict[str, Callable[[bytes], bytes]] = {
     "a.xml": bytes,
     "a.xml.bz2": bz2.compress,
+    "small-blocks.xml.bz2": lambda data: bz2.compress(data, 1),
     "a.xml.gz": gzip.compress,
     "a.xml.zst": zstd,
     "stream-per-page.xml.bz2": lambda data: by_pages(data, 1),
@@ -152,6 +153,30 @@ def test_any_cut_gives_every_page_once(tmp_path_factory: pytest.TempPathFactory,
         assert items == whole
 
 
+LONG_DUMP = (
+    HEAD + "".join(page(n, f"P{n}", f"text {n * n * 7919} " * (n % 7 * 40 + 1)) for n in range(250)) + FOOT
+).encode()
+
+
+@pytest.mark.parametrize("level", [1, 2, 9])
+@given(cuts=st.lists(st.integers(0, 40_000), max_size=6))
+@settings(max_examples=5, deadline=None)
+def test_one_stream_cut_anywhere_gives_every_page_once(
+    tmp_path_factory: pytest.TempPathFactory, level: int, cuts: list[int]
+) -> None:
+    """Pages cross its blocks, and some blocks hold no beginning of a page."""
+    folder = tmp_path_factory.mktemp("blocks")
+    file = write(folder, "a.xml.bz2", bz2.compress(LONG_DUMP, level))
+    bounds = [0, *sorted(min(cut, file.size) for cut in cuts), file.size]
+    items = [
+        item
+        for start, end in itertools.pairwise(bounds)
+        for item in WIKIPEDIA_XML.read(LOCAL, file, Segment(start, end), options=ReadOptions())
+    ]
+    assert [item.doc_id for item in items if isinstance(item, Document)] == [f"enwiki:{n}" for n in range(250)]
+    assert items == read(write(folder, "a.xml", LONG_DUMP))
+
+
 REAL_COUNTS = {
     "enwiki-fragment": {Document: 106, Redirect: 99, Filtered: 1},
     "enwiki-minidump": {Document: 24, Redirect: 2, Filtered: 1},
@@ -171,6 +196,7 @@ def test_real_dumps(test_data: Path, tmp_path: Path, name: str) -> None:
         if isinstance(item, Document):
             for link in item.links:
                 assert item.text[link.start_char : link.end_char].strip()
+    assert read(write(tmp_path, "original.xml.bz2", stored), target_bytes=50_000) == items
     assert read(write(tmp_path, "a.xml", xml), target_bytes=50_000) == items
     assert read(write(tmp_path, "a.xml.bz2", multistream(xml, 100_000)), target_bytes=200_000) == items
 

@@ -6,14 +6,26 @@ stream, holds damaged data, or goes on with bytes that belong to no stream raise
 
 from __future__ import annotations
 
-import bz2
 import re
 import zlib
+from bisect import bisect_left
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 import zstandard
 from pyarrow import fs
+
+from transforms.sources.bzip2 import (
+    END_BITS,
+    MARK_BYTES,
+    MAX_BLOCK,
+    Mark,
+    NotABlock,
+    find_marks,
+    is_cut_block,
+    read_block,
+)
 
 BLOCK = 1 << 20  # bytes asked of the filesystem at once
 PIECE = 1 << 16  # bytes given to a decompressor at once: the resolution of offsets in damaged or compressed files
@@ -30,10 +42,7 @@ MAGIC = {
 }
 SUFFIXES = {".bz2": "bz2", ".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
-BZ2_START = re.compile(rb"BZh[1-9]1AY&SY")
 BZ2_START_BYTES = 10
-BZ2_FOOTER = 0x177245385090  # 48 bits at any bit offset, then 32 bits of checksum, then zero bits up to a byte
-BZ2_FOOTER_BYTES = 11
 
 REMEDY = "fetch it again or pass --on-corrupt=skip"
 
@@ -76,10 +85,10 @@ def chunks(
 ) -> Iterator[tuple[int, bytes]]:
     """The decompressed bytes of what begins in [start, end) of a file, as (stored offset, some bytes).
 
-    Plain files: exactly those bytes. bz2: the streams whose first byte lies in the range, each of them to its end.
+    Plain files: exactly those bytes. bz2: the blocks whose first bit lies in the range, each of them to its end.
     gzip and zstd cannot be entered midway: all of it belongs to the range that begins at 0. The offset is where the
-    bytes begin (plain) or where the piece of compressed input began that gave them; for the same file it does not
-    depend on the range. Raises Damaged; what came before it is good.
+    bytes begin (plain), or the block (bz2) or the piece of compressed input that gave them; for the same file it does
+    not depend on the range. Raises Damaged; what came before it is good.
     """
     with filesystem.open_input_file(path) as file:
         source = _Input(file)
@@ -91,7 +100,7 @@ def chunks(
                 offset = source.position
                 yield offset, source.take(min(BLOCK, limit - offset))
         elif codec == "bz2":
-            yield from _bz2_streams(path, source, start, limit)
+            yield from _bz2_blocks(path, file, start, limit)
         elif start == 0 < limit:
             source.seek(0)
             stream = _gzip_member if codec == "gzip" else _zstd_frame
@@ -111,12 +120,6 @@ def read_head(filesystem: fs.FileSystem, path: str, size: int = 1 << 16) -> byte
         if not head:
             raise
     return head
-
-
-def is_multistream_bz2(filesystem: fs.FileSystem, path: str, *, within: int = 1 << 26) -> bool:
-    """Whether a second bz2 stream begins in the first `within` bytes: then ranges of the file can be read alone."""
-    with filesystem.open_input_file(path) as file:
-        return _next_bz2_start(_Input(file), 1, min(within, file.size())) is not None
 
 
 class _Input:
@@ -155,81 +158,126 @@ class _Input:
         return taken
 
 
-def _bz2_streams(path: str, source: _Input, start: int, limit: int) -> Iterator[tuple[int, bytes]]:
-    first = 0 if start == 0 else _next_bz2_start(source, start, limit)
-    if first is None:
-        return
-    source.seek(first)
-    while source.position < limit and (begin := source.peek(4)):
-        stream_start = source.position
-        if not re.match(rb"BZh[1-9]", begin):
-            # After a whole stream: the next one must follow at once.
-            reason = "truncated" if b"BZh9".startswith(begin) else "corrupt"
-            raise Damaged(
-                path, reason, stream_start, "goes on after a bz2 stream with other bytes", resume=stream_start
-            )
-        decompressor = bz2.BZ2Decompressor()
-        offset = stream_start
-        while not decompressor.eof:
-            piece = b""
-            if decompressor.needs_input:
-                offset = source.position
-                piece = source.take(PIECE)
-                if not piece:
-                    raise Damaged(path, "truncated", offset, "ends inside a bz2 stream", resume=stream_start + 1)
-            try:
-                data = decompressor.decompress(piece, STEP)
-            except (OSError, ValueError) as error:
-                resume = stream_start + 1
-                what = f"holds a bz2 stream that is damaged ({error})"
-                raise Damaged(path, "corrupt", offset, what, resume=resume) from error
-            if data:
-                yield offset, data
-        source.put_back(len(decompressor.unused_data))
+class _Bz2File:
+    """The marks of a bzip2 file from a byte on, and what lies between them; keeps the bytes of a few blocks."""
+
+    def __init__(self, file: pa.NativeFile, start: int) -> None:
+        self._file = file
+        self._bytes = b""
+        self._begin = start  # of these bytes in the file
+        self._marks: list[Mark] = []  # in these bytes, by their bits in the file
+
+    def mark(self, bit: int, *, before: int, keep: int | None = None) -> Mark | None:
+        """The first mark at a bit of the file or behind it, if it begins before the byte `before`.
+
+        Bytes before `keep`, or else all before the mark, will not be asked for again.
+        """
+        while (index := bisect_left(self._marks, (bit,))) == len(self._marks):
+            end = self._begin + len(self._bytes)
+            unsearched = end - MARK_BYTES + 1
+            if unsearched >= before or not self._read_on(unsearched if keep is None else keep):
+                return None
+        return self._marks[index] if self._marks[index].bit < 8 * before else None
+
+    def following(self, mark: Mark, block: Mark) -> Mark | None:
+        """The next mark, if it is near enough to end the block at `block`."""
+        return self.mark(mark.bit + 1, before=block.bit // 8 + MAX_BLOCK, keep=block.bit // 8)
+
+    def preceding(self, mark: Mark) -> Mark | None:
+        """The last beginning of a block that is near enough to reach beyond a mark behind it."""
+        begin = max(0, mark.bit // 8 - MAX_BLOCK)
+        bits = (8 * begin + each.bit for each in find_marks(self.read(begin, mark.bit // 8)) if not each.is_end)
+        return max((Mark(bit, is_end=False) for bit in bits), default=None)
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Bytes of the file."""
+        if self._begin <= begin and end <= self._begin + len(self._bytes):
+            return self._bytes[begin - self._begin : end - self._begin]
+        return self._file.read_at(end - begin, begin)
+
+    def block(self, mark: Mark, end: Mark) -> bytes:
+        """What the block between two marks holds; raises NotABlock."""
+        first = mark.bit // 8
+        return read_block(self.read(first, -(-end.bit // 8)), mark.bit - 8 * first, end.bit - 8 * first)
+
+    def _read_on(self, keep: int) -> bool:
+        end = self._begin + len(self._bytes)
+        more = self._file.read_at(BLOCK, end)
+        overlap = self._bytes[1 - MARK_BYTES :]
+        base = 8 * (end - len(overlap))
+        kept = max(0, keep - self._begin)
+        self._bytes = self._bytes[kept:] + more
+        self._begin += kept
+        known = self._marks[-1].bit if self._marks else -1  # may lie in the overlap as a whole
+        found = [Mark(base + mark.bit, mark.is_end) for mark in find_marks(overlap + more) if base + mark.bit > known]
+        self._marks = [mark for mark in self._marks if mark.bit >= 8 * self._begin] + found
+        return bool(more)
 
 
-def _next_bz2_start(source: _Input, start: int, limit: int) -> int | None:
-    """Where the first bz2 stream in [start, limit) begins.
+def _bz2_blocks(path: str, file: pa.NativeFile, start: int, limit: int) -> Iterator[tuple[int, bytes]]:
+    """The blocks whose first bit lies in the bytes [start, limit), each whole and its CRC checked.
 
-    The ten bytes of the magic could stand inside compressed data. So a stream begins there only if the one before it
-    ends there (the footer of a stream, which is bit-aligned), or, for a stream behind a damaged one, if its beginning
-    decompresses. That depends on the bytes around it alone, so all ranges agree.
+    Whether a mark is one is told by the bytes around it alone, so all ranges agree: it is none if the mark before it
+    begins a block that goes on to the mark behind it.
     """
-    at = max(0, start - BZ2_FOOTER_BYTES)
-    while at < limit:
-        source.seek(at)
-        window = source.take(BLOCK)
-        for match in BZ2_START.finditer(window):
-            found = at + match.start()
-            if not start <= found < limit or (found > 0 and match.start() < BZ2_FOOTER_BYTES):
-                continue
-            if found == 0 or _ends_bz2_stream(window[: match.start()]) or _decompresses(source, found):
-                return found
-        if len(window) < BLOCK:
-            return None
-        at += BLOCK - BZ2_FOOTER_BYTES - BZ2_START_BYTES + 1
+    source = _Bz2File(file, start)
+    size = file.size()
+    mark = source.mark(8 * start, before=limit)
+    while mark is not None:
+        following = source.following(mark, mark)
+        if mark.is_end:
+            fault = _fault_behind_stream(path, source, mark, size)
+        else:
+            data, following, fault = _block(path, source, mark, following, size)
+            for at in range(0, len(data), STEP):
+                yield mark.bit // 8, data[at : at + STEP]
+        if fault and not _lies_in_block(source, mark, following):
+            raise fault
+        mark = source.mark(following.bit if following else mark.bit + 1, before=limit)
+
+
+def _block(
+    path: str, source: _Bz2File, mark: Mark, end: Mark | None, size: int
+) -> tuple[bytes, Mark | None, Damaged | None]:
+    """What the block at a mark holds, the mark that ends it, and what is wrong with it."""
+    byte = mark.bit // 8
+    if end is None:
+        rest = source.read(byte, min(byte + MAX_BLOCK, size))
+        if byte + len(rest) == size and is_cut_block(rest, mark.bit - 8 * byte):
+            return b"", None, Damaged(path, "truncated", size, "ends inside a bz2 stream")
+        return b"", None, Damaged(path, "corrupt", byte, "holds a bz2 block that is damaged", resume=byte + 1)
+    try:
+        return source.block(mark, end), end, None
+    except NotABlock as error:
+        # The mark that seems to end it may be a part of its data.
+        if (beyond := source.following(end, mark)) is not None:
+            with suppress(NotABlock):
+                return source.block(mark, beyond), beyond, None
+        what = f"holds a bz2 block that is damaged ({error})"
+        return b"", end, Damaged(path, "corrupt", byte, what, resume=byte + 1)
+
+
+def _fault_behind_stream(path: str, source: _Bz2File, mark: Mark, size: int) -> Damaged | None:
+    """What is wrong behind the end of a stream: another must begin there, or the file end."""
+    behind = -(-(mark.bit + END_BITS) // 8)
+    begin = source.read(behind, behind + BZ2_START_BYTES) if behind < size else b""
+    if behind > size or (0 < len(begin) < BZ2_START_BYTES and b"BZh".startswith(begin[:3])):
+        return Damaged(path, "truncated", size, "ends inside a bz2 stream")
+    if begin and not MAGIC["bz2"].match(begin):
+        return Damaged(path, "corrupt", behind, "goes on after a bz2 stream with other bytes", resume=behind)
     return None
 
 
-def _ends_bz2_stream(before: bytes) -> bool:
-    tail = int.from_bytes(before[-BZ2_FOOTER_BYTES:], "big")
-    return any(
-        (tail >> (32 + padding)) & ((1 << 48) - 1) == BZ2_FOOTER and not tail & ((1 << padding) - 1)
-        for padding in range(8)
-    )
-
-
-def _decompresses(source: _Input, start: int) -> bool:
-    """Whether a bz2 stream at `start` gives at least its first block (its checksum included)."""
-    source.seek(start)
-    decompressor = bz2.BZ2Decompressor()
+def _lies_in_block(source: _Bz2File, mark: Mark, following: Mark | None) -> bool:
+    """Whether a mark is no mark: a part of the data of a block that begins before it."""
+    preceding = source.preceding(mark)
+    if preceding is None or following is None:
+        return False
     try:
-        while piece := source.take(PIECE):
-            if decompressor.decompress(piece, 1) or decompressor.eof:
-                return True
-    except (OSError, ValueError):
-        pass
-    return False
+        source.block(preceding, following)
+    except NotABlock:
+        return False
+    return True
 
 
 def _gzip_member(path: str, source: _Input) -> Generator[tuple[int, bytes], None, bool]:

@@ -1,7 +1,7 @@
 """Wikipedia's XML dumps (pages-articles): every page becomes one item, from any part of the file alone.
 
 A page belongs to the segment that its `<page>` begins in; its reader goes on behind the segment for the rest of it. In
-a multistream bz2 the same holds by streams, also for files whose pages cross streams (pbzip2 writes those). Pages are
+a bz2, of one stream or many, that is the segment in which the block begins that holds the "<". Pages are
 cut out by their tags and parsed one by one, each as an XML document of its own without a DTD: no entity can expand, and
 a damaged page damages no other.
 """
@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Redirect, Rejected
-from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, is_multistream_bz2, read_head
+from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
 NOT_AN_ARTICLE = "not_an_article"
@@ -72,7 +72,7 @@ def _dbname(host: str) -> str:
 
 class WikipediaXml:
     name = "wikipedia-xml"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         return (
@@ -82,8 +82,7 @@ class WikipediaXml:
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         codec = _codec(filesystem, file.path)
-        divisible = codec == "none" or (codec == "bz2" and is_multistream_bz2(filesystem, file.path))
-        step = max(1, target_bytes) if divisible else max(1, file.size)
+        step = max(1, target_bytes) if codec in ("none", "bz2") else max(1, file.size)
         return [Segment(start, min(start + step, file.size)) for start in range(0, max(1, file.size), step)]
 
     def read(
