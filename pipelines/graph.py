@@ -19,7 +19,7 @@ def build_graph(builds: Sequence[Build], options: PipelineOptions, *, max_reject
     pipeline = beam.Pipeline(options=options)
     barrier = pipeline | "Start" >> beam.Create([0], reshuffle=False)
     for build in builds:
-        name = build.output.uri
+        name = str(build.output)
         for stage in build.stages:
             barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, max_reject_rate)
         barrier = barrier | f"{name}: finish" >> beam.Map(_finish, build)

@@ -15,7 +15,8 @@ from pipelines.hold import refuse_second
 from pipelines.progress import Progress
 from pipelines.stages import StageError
 from pipelines.workers import LIMITS
-from schemas.errors import UserError
+from schemas.addresses import shown
+from schemas.errors import UserError, storage_error
 from schemas.storage import Folder
 from transforms.sources.sample import sample_inputs
 
@@ -40,9 +41,9 @@ def _terminate(signum: int, frame: object) -> None:
 
 
 def resume_command(command: Command, arguments: Sequence[str]) -> str:
-    """What one types to go on with a run."""
+    """What one types to go on with a run; without credentials, which belong into the environment."""
     rest = [each for each in arguments if each not in ("--resume", "--overwrite")]
-    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *rest, "--resume"])
+    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *map(shown, rest), "--resume"])
 
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +55,9 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         return _run(command, arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"error: {storage_error(error, final=True)}", file=sys.stderr)
         return 2
     except StageError as error:
         traceback.print_exception(error.__cause__)

@@ -13,10 +13,10 @@ completion record names are ever read or published, so a lost worker or two atte
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import operator
-import os
 import resource
 import sys
 import time
@@ -197,8 +197,9 @@ class Work:
 
     def completions(self, stage: str) -> list[Completion]:
         """The completion records of a closed stage, one a unit, in order."""
-        text = self.stage_folder(stage).read("completions.json")
-        return [Completion.from_json(each) for each in json.loads(text)]
+        remedy = "delete this file and go on with --resume"
+        found = self.stage_folder(stage).read_json("completions.json", remedy=remedy)
+        return [Completion.from_json(each) for each in found]
 
     def files(self, stage: str, role: str) -> list[File]:
         """The files of one role that a closed stage wrote, in order of units."""
@@ -348,7 +349,7 @@ class UnitWriter:
         """Remove what a failed attempt left behind its last checkpoint."""
         for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
             if name.startswith(self._base) and name not in self._kept:
-                self.work.folder.filesystem.delete_file(self.work.folder.at(name))
+                self.work.folder.remove(name)
 
 
 def peak_memory() -> int:
@@ -364,13 +365,30 @@ def open_stage(work: Work, stage: Stage) -> list[int]:
         units = [list(unit) for unit in stage.plan(work)]
         folder.write("plan.json", json.dumps(units, ensure_ascii=False).encode())
         _plan.cache_clear()  # an earlier run of this process may have planned another one here
+    if not folder.exists("completions.json"):
+        _forget_damaged(work, stage)
     done = _finished_units(work, stage)
     return [unit for unit in range(len(_plan(folder.uri))) if unit not in done]
 
 
 @functools.lru_cache(maxsize=8)
 def _plan(folder_uri: str) -> list[list[Any]]:
-    return json.loads(Folder(folder_uri).read("plan.json"))
+    return Folder(folder_uri).read_json("plan.json", remedy="delete this file and go on with --resume")
+
+
+def _forget_damaged(work: Work, stage: Stage) -> None:
+    """Remove the completion records that were cut short, or whose files are not there whole: their units are undone."""
+    folder = work.stage_folder(stage.name)
+    names = [name for name in folder.files("done") if name.endswith(".json")]
+    sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
+    for name, data in zip(names, folder.read_all(names), strict=True):
+        try:
+            files = Completion.from_json(json.loads(data)).files
+        except (ValueError, KeyError, TypeError):
+            folder.remove(name)
+            continue
+        if any(sizes.get(file.path) != file.bytes for file in files):
+            folder.remove(name)
 
 
 def _finished_units(work: Work, stage: Stage) -> dict[int, str]:
@@ -404,7 +422,8 @@ def run_unit(
         completion = write.completion()
         folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
     except BaseException:
-        write.discard()
+        with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
+            write.discard()
         raise
     return completion
 
@@ -540,7 +559,7 @@ class Build:
 
     def _begun(self) -> tuple[str, dict[str, Any]]:
         """Fingerprint and parts of the unfinished run in the output."""
-        state = json.loads(self.output.read(f"{WORK}/build.json"))
+        state = self.output.read_json(f"{WORK}/build.json", remedy="start anew with --overwrite")
         return state["fingerprint"], state["parts"]
 
     def _has_progress(self) -> bool:
@@ -580,7 +599,7 @@ class Build:
             fingerprint=self.fingerprint,
             seed=self.seed,
             options=dict(self.options),
-            inputs=[each._replace(path=_relative(each.path, self.output)) for each in self.inputs],
+            inputs=[each._replace(path=self.output.relative(each.path)) for each in self.inputs],
             splits={split: shards for split, shards in splits.items() if shards},
             sides={side: shards for side, shards in sides.items() if shards},
             stages=reports,
@@ -590,7 +609,7 @@ class Build:
             cpu=cpu_model(),
             run=_run_figures(completions, self._faults()),
         )
-        self.output.write("README.md", dataset_card(manifest, name=self.output.uri.rstrip("/").split("/")[-1]).encode())
+        self.output.write("README.md", dataset_card(manifest, name=self.output.name).encode())
         self.output.write(MANIFEST, manifest.to_json().encode())
         self.output.delete(WORK)
         return manifest
@@ -742,12 +761,4 @@ def _remove(output: Folder) -> None:
     for name in ("data", *SIDES, WORK):
         output.delete(name)
     for name in (MANIFEST, "README.md", "report.html"):
-        if output.exists(name):
-            output.filesystem.delete_file(output.at(name))
-
-
-def _relative(path: str, output: Folder) -> str:
-    """The path of an input as seen from the dataset, where both are local, so that both may move together."""
-    if "://" in path or not output.is_local:
-        return path
-    return os.path.relpath(os.path.abspath(path), output.path)
+        output.remove(name)

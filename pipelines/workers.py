@@ -12,6 +12,7 @@ found and become rejects; elsewhere the run ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import signal
@@ -28,7 +29,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.stages import Fault, Isolation, Stage, StageError, Tally, UnitWriter, Work, peak_memory, run_unit
-from schemas.errors import UserError
+from schemas.addresses import without_secrets
+from schemas.errors import UserError, storage_error
 
 ATTEMPTS = 3
 """How often a unit is tried; the last time alone."""
@@ -128,7 +130,7 @@ class _Worker:
             return f"gave no sign of life for {limits.silent:.0f} s"
         if now - self.moved > limits.stalled:
             return f"made no progress for {limits.stalled:.0f} s"
-        if now - max(self.moved, self.worked) > limits.idle:
+        if self.beat and self.beaten - max(self.moved, self.worked) > limits.idle:
             return f"did nothing for {limits.idle:.0f} s"
         return ""
 
@@ -318,7 +320,7 @@ def _serve(connection: Connection) -> None:
     pa.set_io_thread_count(2)
     silence()
     pulse = _Pulse(connection)
-    with contextlib.suppress(EOFError):  # the parent has no more for us
+    with contextlib.suppress(EOFError, ConnectionResetError):  # the parent has no more for us
         while True:
             task: _Task = connection.recv()
             pulse.send(_do(task, pulse))
@@ -333,8 +335,10 @@ def _do(task: _Task, pulse: _Pulse) -> _Done | _Failed:
     except UserError as error:
         return _Failed(str(error), "", users=True)
     except BaseException as error:
-        text = f"{type(error).__name__}: {error}"
-        return _Failed(text[:2000], traceback.format_exc()[-20_000:], users=False)
+        if isinstance(error, OSError) and (refused := storage_error(error, final=error.errno == errno.ENOENT)):
+            return _Failed(str(refused), "", users=True)
+        text = without_secrets(f"{type(error).__name__}: {error}")
+        return _Failed(text[:2000], without_secrets(traceback.format_exc())[-20_000:], users=False)
     finally:
         pulse.watch(None)
 

@@ -32,7 +32,7 @@ _FAULTS = {
     errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
     errno.ENFILE: ("too many files are open", "raise the limit of this machine"),
 }
-_GONE = ("is gone", "if it was deleted under the run, start anew with --overwrite")
+_GONE = ("is gone", "bring it back and go on with --resume, or start anew with --overwrite")
 
 _STORE_FAULTS = {
     "NO_SUCH_BUCKET": ("the bucket does not exist", "make it, or add ?allow_bucket_creation=true to the address"),

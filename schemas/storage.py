@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import tempfile
 import uuid
@@ -110,6 +111,13 @@ class Folder:
     def read(self, name: str) -> bytes:
         with self._faults(name), self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
             return stream.read()
+
+    def read_json(self, name: str, *, remedy: str) -> Any:
+        """The JSON value of a file of `_work`. StorageError with the remedy where it was cut short."""
+        try:
+            return json.loads(self.read(name))
+        except ValueError as error:
+            raise StorageError(f"{self.place(name)}: was cut short or changed ({error}); {remedy}") from None
 
     def read_all(self, names: Sequence[str]) -> list[bytes]:
         """Many small files, in the order of their names; from an object store, several at once."""
