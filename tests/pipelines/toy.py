@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -15,6 +16,7 @@ import xxhash
 from pipelines.exchange import key_columns, read_sorted, write_ranges
 from pipelines.stages import Build, Stage, UnitWriter, Work, location
 from schemas import records
+from schemas.errors import UserError
 from schemas.manifest import Input
 from schemas.storage import Folder
 from transforms.phrases.counting import group_starts
@@ -114,3 +116,75 @@ def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **optio
         options={"ranges": ranges},
         seed=0,
     )
+
+
+@dataclass(frozen=True)
+class PoisonedWords(Stage):
+    """Unit: a line of words, written as they are; BAD is a reject, other words in capitals bring a worker down."""
+
+    name: ClassVar[str] = "words"
+    counts: ClassVar[str] = "words"
+    isolates: ClassVar[bool] = True
+    Unit: ClassVar[type] = Text
+
+    texts: tuple[str, ...]
+
+    def plan(self, work: Work) -> list[Text]:
+        return [Text(text) for text in self.texts]
+
+    def process(self, unit: Text, write: UnitWriter) -> None:
+        rows = []
+        for number, word in enumerate(unit.words.split()):
+            fault = None
+            if write.isolation:
+                fault = write.isolation.faults.get(number)
+                if fault is None:
+                    write.isolation.at(number)
+            write.ledger.read += 1
+            if fault or word == "BAD":
+                write.reject(fault.reason if fault else "bad_record", source="toy", position=f"word {number}")
+            else:
+                if not _poison(word):
+                    rows.append({"source": "toy", "title": word, "target_title": ""})
+                    write.ledger.written += 1
+                else:
+                    write.ledger.read -= 1
+        write.table("train", pa.Table.from_pylist(rows, schema=records.REDIRECTS))
+
+
+class Whole(PoisonedWords):
+    isolates: ClassVar[bool] = False
+
+
+def _poison(word: str) -> bool:
+    """Do what the word says; whether it was such a word. "WORD:path" does it once, as long as there is no such file."""
+    word, _, mark = word.partition(":")
+    if not word.isupper():
+        return False
+    if mark:
+        if Path(mark).exists():
+            return True
+        if Path(mark).parent.exists():
+            Path(mark).touch()
+    if word in ("DIE", "STOP", "CRASH"):
+        number = {"DIE": signal.SIGKILL, "STOP": signal.SIGSTOP, "CRASH": signal.SIGSEGV}[word]
+        os.kill(os.getpid(), number)
+        time.sleep(1)
+    elif word == "EXIT":
+        os._exit(3)
+    elif word == "WAIT":
+        time.sleep(600)
+    elif word == "SPIN":
+        end = time.monotonic() + 600
+        while time.monotonic() < end:
+            pass
+    elif word == "RAISE":
+        raise ZeroDivisionError("a bug")
+    elif word == "USER":
+        raise UserError("a model is missing")
+    return True
+
+
+def poisoned_words(output: Path, texts: tuple[str, ...], *, isolates: bool = True) -> Build:
+    stage = (PoisonedWords if isolates else Whole)(texts=texts)
+    return Build(Folder(str(output)), records.REDIRECTS, (stage,), (), {})
