@@ -1,12 +1,16 @@
-"""Lists the pipelines: `python -m pipelines`."""
+"""Lists the pipelines, and the tools that look at what they made: `python -m pipelines`."""
 
 from __future__ import annotations
 
-from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences
+from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences, rejects, report
 
 COMMANDS = [each.COMMAND for each in (mine_contexts, extract_documents, parse_sentences, count_phrases)]
+TOOLS = {"rejects": rejects.DESCRIPTION, "report": report.DESCRIPTION}
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)
     for command in COMMANDS:
         print(f"python -m pipelines.{command.module:<{width}}  {command.description}")
+    print()
+    for tool, description in TOOLS.items():
+        print(f"python -m pipelines.{tool + ' DIR':<{width}}  {description}")

@@ -12,7 +12,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.__main__ import COMMANDS
+from pipelines.__main__ import COMMANDS, TOOLS
 from pipelines.launch import main
 from pipelines.mine_contexts import COMMAND
 from pipelines.options import choice_of_labels
@@ -183,9 +183,10 @@ def test_no_labels_are_an_error():
 
 def test_the_list_of_commands():
     done = subprocess.run([sys.executable, "-m", "pipelines"], capture_output=True, text=True, timeout=60, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(COMMANDS) == 4
-    assert lines[0].startswith("python -m pipelines.mine_contexts ")
+    commands, tools = (part.splitlines() for part in done.stdout.split("\n\n"))
+    assert len(commands) == len(COMMANDS) == 4
+    assert commands[0].startswith("python -m pipelines.mine_contexts ")
+    assert [line.split("pipelines.")[1].split()[:2] for line in tools] == [[name, "DIR"] for name in TOOLS]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.module)

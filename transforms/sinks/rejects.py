@@ -1,0 +1,82 @@
+"""What a run refused and left out: counts from its ledgers, and examples of its rejects, in bounded work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from schemas.manifest import Ledger, Manifest
+from schemas.records import FILTER_REASONS, REJECT_REASONS
+from schemas.storage import Folder, parquet_file
+
+_FILES = 64
+
+
+class Reject(NamedTuple):
+    """A row of `schemas.records.REJECTS`."""
+
+    stage: str
+    reason: str
+    source: str
+    position: str
+    excerpt: str
+    exception: str
+
+
+class Refusal(NamedTuple):
+    """How much of what a stage read was left out for a reason, by a rule or (`is_fault`) for a fault."""
+
+    stage: str
+    reason: str
+    is_fault: bool
+    number: int
+    read: int
+    counts: str
+
+    @property
+    def meaning(self) -> str:
+        return (REJECT_REASONS if self.is_fault else FILTER_REASONS).get(self.reason, "")
+
+
+def refusals(ledgers: Mapping[str, Ledger]) -> list[Refusal]:
+    """By stage in the order given, rejected before filtered, the most frequent reason first."""
+    return [
+        Refusal(stage, reason, is_fault, number, ledger.read, ledger.counts)
+        for stage, ledger in ledgers.items()
+        for is_fault, counts in ((True, ledger.rejected), (False, ledger.filtered))
+        for reason, number in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        if number
+    ]
+
+
+def ledgers_of(manifest: Manifest) -> dict[str, Ledger]:
+    """The ledgers of a dataset by stage."""
+    return {stage.name: stage.ledger for stage in manifest.stages if stage.ledger}
+
+
+def reject_files(manifest: Manifest) -> list[str]:
+    """The files of a dataset that hold rejects."""
+    return [each.path for each in manifest.sides.get("rejects", []) if each.rows]
+
+
+def reject_examples(
+    folder: Folder, files: Iterable[str], faults: Sequence[Refusal], *, most: int
+) -> dict[tuple[str, str], list[Reject]]:
+    """The first rejects of each (stage, reason) of the faults, `most` of each.
+
+    `files` are Parquet files of the folder. Reads a batch at a time, ends when all that can be found was found, and
+    opens 64 files at most.
+    """
+    wanted = {(each.stage, each.reason): min(each.number, most) for each in faults}
+    found: dict[tuple[str, str], list[Reject]] = {key: [] for key in wanted}
+    for name in list(files)[:_FILES]:
+        with parquet_file(folder, name) as reader:
+            for batch in reader.iter_batches(batch_size=4096):
+                if all(len(found[key]) >= number for key, number in wanted.items()):
+                    return found
+                for row in batch.to_pylist():
+                    reject = Reject(**row)
+                    kind = found.get((reject.stage, reject.reason))
+                    if kind is not None and len(kind) < most:
+                        kind.append(reject)
+    return found

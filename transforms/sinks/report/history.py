@@ -1,0 +1,135 @@
+"""How a dataset came about, from its manifest and those of the datasets that it was made from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from schemas.errors import UserError
+from schemas.manifest import Input, Ledger, Manifest, read_manifest
+from schemas.records import FILTER_REASONS, REJECT_REASONS
+from schemas.storage import Folder
+
+_DATASETS = 16
+
+
+class Step(NamedTuple):
+    """What a stage made of what it read; `dataset` is the name of the dataset that the stage belongs to.
+
+    `counters` are what a stage tells that has no ledger, such as how many it selected.
+    """
+
+    dataset: str
+    stage: str
+    ledger: Ledger | None
+    counters: dict[str, int]
+
+
+class Branch(NamedTuple):
+    """A part of what a stage read: written (`reason` is empty), or filtered or rejected for a reason."""
+
+    kind: str  # "written", "filtered" or "rejected"
+    reason: str
+    meaning: str
+    number: int
+
+
+class Pace(NamedTuple):
+    """How fast a stage went: its wall time and the seconds of its workers (0 if unknown), its units, rows and tokens.
+
+    `rows` and `tokens` are rates: (seconds since the run began, number a second).
+    """
+
+    stage: str
+    wall_seconds: float
+    worker_seconds: float
+    total_units: int
+    total_rows: int
+    total_tokens: int
+    rows: list[tuple[float, float]]
+    tokens: list[tuple[float, float]]
+
+
+def lineage(folder: Folder, manifest: Manifest) -> list[tuple[Folder, Manifest]]:
+    """The datasets that this one was made from, as far as they can be found, and itself last; each once.
+
+    One that was moved or written anew (another fingerprint) is left out.
+    """
+    found: dict[str, tuple[Folder, Manifest]] = {}
+
+    def visit(folder: Folder, manifest: Manifest) -> None:
+        for each in manifest.inputs:
+            if each.kind == "dataset" and each.hash not in found and len(found) < _DATASETS:
+                before = folder.joined(each.path)
+                try:
+                    made_from = read_manifest(before)
+                except (UserError, OSError):
+                    continue
+                if made_from.fingerprint == each.hash:
+                    visit(before, made_from)
+        found.setdefault(manifest.fingerprint, (folder, manifest))
+
+    visit(folder, manifest)
+    return list(found.values())
+
+
+def raw_inputs(chain: Sequence[tuple[Folder, Manifest]]) -> list[Input]:
+    """The raw files that a chain of datasets was made from."""
+    found = {(each.name, each.hash): each for _, manifest in chain for each in manifest.inputs if each.kind == "file"}
+    return [found[key] for key in sorted(found)]
+
+
+def steps(chain: Sequence[tuple[Folder, Manifest]]) -> list[Step]:
+    """The stages of a chain of datasets that counted something, in order."""
+    return [
+        Step(folder.name, stage.name, stage.ledger, {} if stage.ledger else stage.counters)
+        for folder, manifest in chain
+        for stage in manifest.stages
+        if (stage.ledger.read if stage.ledger else stage.counters)
+    ]
+
+
+def branches(ledger: Ledger) -> list[Branch]:
+    """What became of all that was read: written, filtered, rejected, each with the most frequent reason first."""
+    found = [Branch("written", "", "", ledger.written)]
+    for kind, counts, meanings in (
+        ("filtered", ledger.filtered, FILTER_REASONS),
+        ("rejected", ledger.rejected, REJECT_REASONS),
+    ):
+        ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        found += [Branch(kind, reason, meanings.get(reason, ""), count) for reason, count in ordered if count]
+    return found
+
+
+def paces(manifest: Manifest) -> list[Pace]:
+    """The pace of each stage, from what the manifest tells of the run; older manifests tell less."""
+    wall, worker = manifest.run.get("wall_seconds", {}), manifest.run.get("seconds", {})
+    points = manifest.run.get("throughput", {})
+    found = []
+    for stage in manifest.stages:
+        course = points.get(stage.name, [])
+        last = course[-1] if course else (0, stage.units, 0, 0)
+        found.append(
+            Pace(
+                stage.name,
+                wall.get(stage.name, 0),
+                worker.get(stage.name, 0),
+                last[1],
+                last[2],
+                last[3],
+                _rates(course, 2),
+                _rates(course, 3),
+            )
+        )
+    return found
+
+
+def _rates(course: Sequence[Sequence[float]], column: int) -> list[tuple[float, float]]:
+    """The rate from each point to the next; nothing if the column holds nothing."""
+    rates = [
+        (round(later[0], 2), round((later[column] - earlier[column]) / (later[0] - earlier[0]), 3))
+        for earlier, later in itertools.pairwise(course)
+        if later[0] > earlier[0]
+    ]
+    return rates if any(rate for _, rate in rates) else []

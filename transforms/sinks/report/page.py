@@ -1,0 +1,258 @@
+"""The report as one HTML page that needs nothing else: no network, no other file.
+
+What a corpus holds is hostile until shown otherwise. The template escapes all of it; numbers for the charts are JSON in
+a block that no browser runs; the only scripts that run are the two named by their hashes in the content policy, which
+allows no request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from schemas.manifest import Manifest
+from schemas.storage import Folder
+from transforms.sinks.figures import duration, plain, share, size
+from transforms.sinks.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
+from transforms.sinks.report import history, samples
+from transforms.sinks.report.statistics import Categories, Distribution, Histogram, Ranks, survey
+
+_ABOUT = {
+    "Document": "Plain texts with their links, in the order of the input.",
+    "Sentence": "Sentences with their tokens and constituents, in the order of the text.",
+    "Phrase": "The most frequent phrases with their labels and frequencies.",
+    "Context": "Phrases masked in their contexts, with the context of another phrase, in random order.",
+}
+_COURSE = 4
+"""So many points make a course; of fewer there are only the totals."""
+_EXAMPLES = 3
+_ROWS_OF_TABLE = 40
+_TEXT = 300
+
+
+class Figure(NamedTuple):
+    """A chart: what `charts.js` draws, the words that stand for it, and its numbers as a table."""
+
+    title: str
+    summary: str
+    label: str
+    chart: dict[str, Any] | None
+    columns: tuple[str, str]
+    rows: list[tuple[str, str]]
+
+
+class Flow(NamedTuple):
+    """A stage and what became of what it read. Without a chart if it passed on all of it, or has no ledger."""
+
+    step: history.Step
+    branches: list[history.Branch]
+    chart: dict[str, Any] | None
+    label: str
+
+
+class Rejects(NamedTuple):
+    """The rejects of one stage and reason in one dataset, and the first of them."""
+
+    dataset: str
+    refusal: Refusal
+    examples: list[Reject]
+
+
+def dataset_report(folder: Folder, manifest: Manifest) -> str:
+    """The text of `report.html` for a finished dataset, whose shards lie in the folder.
+
+    Bounded in work and in size: a large dataset is measured by a sample of its row groups, texts are cut, tables end.
+    """
+    chain = history.lineage(folder, manifest)
+    found = survey(folder, manifest)
+    flows = [_flow(step) for step in history.steps(chain)]
+    figures = [_figure(each) for each in found.distributions]
+    paces = history.paces(manifest)
+    courses = [each for each in (_course("rows", paces), _course("tokens", paces)) if each]
+    drawn: list[Flow | Figure] = [*flows, *figures, *courses]
+    charts = [each.chart for each in drawn if each.chart]
+    for number, chart in enumerate(charts):
+        chart["id"] = f"chart-{number}"
+    scripts = [_file("echarts/echarts.min.js"), _file("charts.js")]
+    return _template().render(
+        name=folder.name,
+        about=_ABOUT.get(manifest.record, ""),
+        manifest=manifest,
+        key_figures=_key_figures(manifest),
+        inputs=history.raw_inputs(chain),
+        chain=chain[:-1],
+        funnel=_funnel(flows),
+        flows=flows,
+        survey=found,
+        failed_attempts=manifest.run.get("faults", [])[:_ROWS_OF_TABLE],
+        figures=figures,
+        samples=samples.sample_rows(manifest, found.samples),
+        rejects=[each for folder, manifest in chain for each in _rejects(folder, manifest)],
+        courses=courses,
+        paces=[each for each in paces if each.wall_seconds or each.worker_seconds or each.total_rows],
+        options={name: _value(value) for name, value in manifest.options.items()},
+        models=[{name: _value(value) for name, value in each.items()} for each in manifest.models],
+        columns=[(each.name, each.metadata[b"description"].decode()) for each in manifest.schema],
+        charts=charts,
+        style=Markup(_file("style.css")),
+        scripts=[Markup(each) for each in scripts],
+        hashes=[_csp_hash(each) for each in scripts],
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"count": lambda number: f"{number:,}", "size": size, "share": share, "cut": _cut}
+    environment.filters |= {"plain": plain, "duration": duration}
+    return environment.from_string(_file("template.html"))
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _csp_hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _cut(text: str, most: int = _TEXT) -> str:
+    return samples.cut(text, most)
+
+
+def _value(value: Any) -> str:
+    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True), 600)
+
+
+def _key_figures(manifest: Manifest) -> list[tuple[str, str]]:
+    run = manifest.run
+    found = [
+        ("rows", f"{manifest.rows:,}"),
+        ("documents", f"{sum(manifest.licences.values()):,}" if manifest.record != "Document" else ""),
+        ("tokens", f"{max(each.counters.get('tokens', 0) for each in manifest.stages):,}" if manifest.stages else ""),
+        ("on disk", size(sum(each.bytes for each in manifest.shards))),
+        ("shards", f"{len(manifest.shards):,}"),
+        ("worker time", duration(sum(run["seconds"].values())) if run.get("seconds") else ""),
+        ("clock time", duration(sum(run["wall_seconds"].values())) if run.get("wall_seconds") else ""),
+        ("largest worker", size(run["peak_memory"]) if run.get("peak_memory") else ""),
+        ("finished", run.get("finished", "")[:16].replace("T", " ") + " UTC"),
+    ]
+    return [(name, text) for name, text in found if text not in ("", "0") or name == "rows"]
+
+
+# Charts
+
+
+def _flow(step: history.Step) -> Flow:
+    ledger = step.ledger
+    if ledger is None:
+        return Flow(step, [], None, "")
+    found = history.branches(ledger)
+    chart = {
+        "kind": "flow",
+        "counts": ledger.counts,
+        "read": ledger.read,
+        "branches": [
+            {
+                "kind": each.kind,
+                "name": plain(each.reason) or "written",
+                "meaning": each.meaning,
+                "count": each.number,
+                "share": share(each.number, ledger.read),
+            }
+            for each in found
+            if each.number
+        ],
+    }
+    parts = ", ".join(f"{each.number:,} {each.kind} {plain(each.reason)}".strip() for each in found)
+    label = f"{step.stage} read {ledger.read:,} {ledger.counts}: {parts}"
+    return Flow(step, found, chart if ledger.written != ledger.read else None, label)
+
+
+def _funnel(flows: Sequence[Flow]) -> list[tuple[str, int]]:
+    """What was read and what was left on the way, in the units of the stages."""
+    found: list[tuple[str, int]] = []
+    for flow in flows:
+        ledger = flow.step.ledger
+        if ledger is None:
+            continue
+        if not found or found[-1] != (ledger.counts, ledger.read):
+            found.append((ledger.counts, ledger.read))
+        if ledger.written != ledger.read:
+            found.append((ledger.counts, ledger.written))
+    return found
+
+
+def _figure(found: Distribution) -> Figure:
+    if isinstance(found, Histogram):
+        summary = (
+            f"{found.least:,} to {found.most:,} {found.unit}, median {found.median:,.0f}, mean {found.mean:,.1f}; "
+            f"95 % have {found.p95:,.0f} at most"
+        )
+        labels, counts = [each.label for each in found.bins], [each.times for each in found.bins]
+        rows = [(label, f"{count:,}") for label, count in zip(labels, counts, strict=True)]
+        chart = {
+            "kind": "histogram",
+            "unit": found.unit,
+            "labels": labels,
+            "starts": [each.start for each in found.bins],
+            "is_open": found.bins[-1].end is None,
+            "counts": counts,
+        }
+        return Figure(found.title, summary, f"{found.title}: {summary}", chart, (found.unit, "count"), rows)
+    if isinstance(found, Ranks):
+        first, last = found.points[0], found.points[-1]
+        summary = f"{first[1]:,} {found.unit} at rank {first[0]:,}, {last[1]:,} at rank {last[0]:,}"
+        step = max(1, -(-len(found.points) // _ROWS_OF_TABLE))
+        rows = [(f"{rank:,}", f"{frequency:,}") for rank, frequency in found.points[::step]]
+        chart = {"kind": "ranks", "unit": found.unit, "points": found.points}
+        label = f"{found.title}, both logarithmic: {summary}"
+        return Figure(found.title, summary, label, chart, ("rank", found.unit), rows)
+    return _bars(found)
+
+
+def _bars(found: Categories) -> Figure:
+    total = sum(count for _, count in found.values) + found.others
+    values = [(_cut(value, 80) or "(empty)", count) for value, count in found.values]
+    if found.others:
+        values.append((f"{found.distinct - len(values):,} others", found.others))
+    rows = [(value, f"{count:,} ({share(count, total)})") for value, count in values]
+    if found.distinct == 1:
+        return Figure(found.title, f"{values[0][0]} throughout", "", None, ("", found.unit), [])
+    summary = f"{found.distinct:,} distinct; {values[0][0]} has {share(values[0][1], total)} of the {found.unit}"
+    chart = {
+        "kind": "bars",
+        "unit": found.unit,
+        "labels": [value for value, _ in values],
+        "counts": [count for _, count in values],
+        "shares": [share(count, total) for _, count in values],
+    }
+    return Figure(found.title, summary, f"{found.title}: {summary}", chart, ("", found.unit), rows)
+
+
+def _course(unit: str, paces: Sequence[history.Pace]) -> Figure | None:
+    """The rates of the stages over the time of the run; None where the manifest tells too few."""
+    series = [(each.stage, each.rows if unit == "rows" else each.tokens) for each in paces]
+    drawn = [{"name": stage, "points": points} for stage, points in series if len(points) >= _COURSE]
+    if not drawn:
+        return None
+    title = f"{unit.capitalize()} a second"
+    label = f"{title} over the time of the run, of the stages {', '.join(str(each['name']) for each in drawn)}"
+    return Figure(title, "", label, {"kind": "course", "unit": f"{unit}/s", "series": drawn}, ("", ""), [])
+
+
+def _rejects(folder: Folder, manifest: Manifest) -> list[Rejects]:
+    faults = [each for each in refusals(ledgers_of(manifest)) if each.is_fault]
+    examples = reject_examples(folder, reject_files(manifest), faults, most=_EXAMPLES)
+    return [Rejects(folder.name, each, examples[each.stage, each.reason]) for each in faults]
