@@ -227,6 +227,8 @@ class UnitWriter:
         self.counters: Counter[str] = Counter()
         self._side_rows: dict[str, list[dict[str, Any]]] = {}
         self._kept: set[str] = set()
+        self.ahead: Callable[[], int] = int
+        """How much was read that the ledger does not count yet: a sign of life while it stands still."""
         self.resumed: Any = None
         if found := self._checkpoint():
             done = Completion.from_json(found["done"])
@@ -315,7 +317,8 @@ class UnitWriter:
         """How far it has come. Callable from any thread."""
         rows = sum(file.rows for file in list(self.files))
         filtered, rejected = (sum(list(each.values())) for each in (self.ledger.filtered, self.ledger.rejected))
-        return Tally(self.ledger.read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
+        read = max(self.ledger.read, self.ahead())
+        return Tally(read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
 
     def _done(self) -> Completion:
         """What was done so far, as a record; ends the files of side tables."""

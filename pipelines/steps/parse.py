@@ -13,6 +13,7 @@ from pipelines.stages import Isolation, Stage, UnitWriter, Work, location
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES
 from schemas.storage import Folder, parquet_file
+from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser
 
@@ -53,6 +54,8 @@ class Parse(Stage):
         write.counters.update(f"licence:{licence}" for licence in licences)
         texts = list(zip(documents.column("doc_id").to_pylist(), documents.column("text").to_pylist(), strict=True))
         rows = _Rows()
+        parsed_before = parsed()
+        write.ahead = lambda: parsed() - parsed_before
         if write.isolation is None:
             _parse(parser, texts, rows, write)
         else:

@@ -28,6 +28,7 @@ import requests
 from stanza.server import CoreNLPClient, StartServer
 
 from schemas.errors import UserError
+from transforms.parsing.activity import note_parsed
 from transforms.parsing.corenlp_jars import default_home
 from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
 from transforms.parsing.trees import constituents_of, error_text
@@ -124,6 +125,8 @@ class CoreNLPParser:
                 return read(batch, self._request("\n".join(batch), properties))
             except Exception as error:
                 return error
+            finally:
+                note_parsed(len(batch))
 
         batches = batches_by_chars(texts, self._batch_chars)
         with ThreadPoolExecutor(self._threads) as pool:

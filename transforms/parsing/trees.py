@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
+from transforms.parsing.activity import note_parsed
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.tokens import TokenisedSentence
 from transforms.parsing.treebank import ROOTS, bare_label
@@ -57,6 +58,7 @@ def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -
                 yield from each_or_alone(parse, [index])
             return
         results = [Refusal("parser_error", error_text(error))]
+    note_parsed(len(batch))
     yield from zip(batch, results, strict=True)
 
 
