@@ -27,6 +27,7 @@ from transforms.sources.items import Document, Filtered, Item, Link, Redirect, R
 
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""
+CHECKPOINT_SHARDS = 16
 KEYS_A_FILE = 500_000
 KEYS_A_RANGE = 2_000_000
 SHARDS_A_DROP = 64
@@ -47,6 +48,13 @@ class Segments(NamedTuple):
     parts: list[list[int]]
 
 
+class _Place(NamedTuple):
+    """How far a unit has been read: through `items` of this one of its parts."""
+
+    part: int
+    items: int
+
+
 class ShardGroup(NamedTuple):
     """Shards of documents from which something is to be dropped: group number of SHARDS_A_DROP."""
 
@@ -59,10 +67,12 @@ class Extract(Stage):
     """Documents from raw files. What can be split is read in segments, the rest from one end to the other.
 
     Each record that a reader meets is a document, filtered by a rule, or rejected for a fault; damage ends the run
-    unless `on_corrupt` is "skip".
+    unless `on_corrupt` is "skip". What was read is kept after every CHECKPOINT_SHARDS shards, for a unit can be a whole
+    dump.
     """
 
     name: ClassVar[str] = "extract"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "records"
     Unit: ClassVar[type] = Segments
 
@@ -92,50 +102,62 @@ class Extract(Stage):
         return [*units, Segments(parts)] if parts else units
 
     def process(self, unit: Segments, write: UnitWriter) -> None:
-        shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges())
-        for source, item in self._items(unit):
-            write.ledger.read += 1
-            if isinstance(item, Document):
-                if not self._sampled(item):
-                    write.ledger.filtered["not_sampled"] += 1
-                    continue
-                shards.add(item)
-                write.ledger.written += 1
-                write.counters[f"licence:{item.licence}"] += 1
-                write.counters["characters"] += len(item.text)
-                write.counters["links"] += len(item.links)
-                if write.ledger.written == self.max_documents:
-                    break
-            elif isinstance(item, Redirect):
-                write.ledger.filtered["redirect"] += 1
-                write.side("redirects", item._asdict())
-            elif isinstance(item, Filtered):
-                write.ledger.filtered[item.reason] += 1
-            elif isinstance(item, Rejected):
-                write.reject(
-                    item.reason,
-                    source=source.name,
-                    position=item.position,
-                    excerpt=item.excerpt,
-                    exception=item.exception,
-                )
-            elif self.on_corrupt == "skip":
-                position = f"byte {item.byte}"
-                # The message names the file by its path, which is this machine's business.
-                exception = item.message.replace(source.path, source.name)
-                write.reject(
-                    item.reason, source=source.name, position=position, excerpt=item.excerpt, exception=exception
-                )
-            else:
-                raise UserError(item.message)
+        part, items, done = write.resumed or (0, 0, 0)
+        shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges(), done=done)
+        for place, file, item in self._items(unit, _Place(part, items)):
+            before = shards.done
+            self._take(item, file, shards, write)
+            if write.ledger.written == self.max_documents:
+                break
+            if shards.done > before and shards.done % CHECKPOINT_SHARDS == 0:
+                shards.end()
+                write.checkpoint([*place, shards.done])
         shards.end()
 
-    def _items(self, unit: Segments) -> Iterator[tuple[InputFile, Item]]:
-        for number, start, end in unit.parts:
+    def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
+        """The items of a unit behind a place, each with the place behind it."""
+        skip = place.items
+        for part in range(place.part, len(unit.parts)):
+            number, start, end = unit.parts[part]
             source = self.files[number]
-            reader = FORMATS[source.format]
-            for item in reader.read(source.filesystem, source.file, Segment(start, end), options=self.read):
-                yield source.file, item
+            segment = Segment(start, end)
+            items = FORMATS[source.format].read(source.filesystem, source.file, segment, options=self.read, skip=skip)
+            for read, item in enumerate(items, start=skip + 1):
+                yield _Place(part, read), source.file, item
+            skip = 0
+
+    def _take(self, item: Item, source: InputFile, shards: _Shards, write: UnitWriter) -> None:
+        """Turn an item into a row, a count or an error."""
+        write.ledger.read += 1
+        if isinstance(item, Document):
+            if not self._sampled(item):
+                write.ledger.filtered["not_sampled"] += 1
+                return
+            shards.add(item)
+            write.ledger.written += 1
+            write.counters[f"licence:{item.licence}"] += 1
+            write.counters["characters"] += len(item.text)
+            write.counters["links"] += len(item.links)
+        elif isinstance(item, Redirect):
+            write.ledger.filtered["redirect"] += 1
+            write.side("redirects", item._asdict())
+        elif isinstance(item, Filtered):
+            write.ledger.filtered[item.reason] += 1
+        elif isinstance(item, Rejected):
+            write.reject(
+                item.reason,
+                source=source.name,
+                position=item.position,
+                excerpt=item.excerpt,
+                exception=item.exception,
+            )
+        elif self.on_corrupt == "skip":
+            position = f"byte {item.byte}"
+            # The message names the file by its path, which is this machine's business.
+            exception = item.message.replace(source.path, source.name)
+            write.reject(item.reason, source=source.name, position=position, excerpt=item.excerpt, exception=exception)
+        else:
+            raise UserError(item.message)
 
     def _sampled(self, document: Document) -> bool:
         if self.sample_rate >= 1:
@@ -149,23 +171,27 @@ class Extract(Stage):
 
 
 class _Shards:
-    """Writes documents as shards of at least `shard_bytes` of text, and their keys for the search for duplicates."""
+    """Writes documents as shards of at least `shard_bytes` of text, and their keys for the search for duplicates.
 
-    def __init__(self, write: UnitWriter, shard_bytes: int, dedup: str, ranges: int) -> None:
+    `done` is the number of shards that the unit has so far, also before it was interrupted.
+    """
+
+    def __init__(self, write: UnitWriter, shard_bytes: int, dedup: str, ranges: int, *, done: int) -> None:
         self._write, self._shard_bytes, self._dedup, self._ranges = write, shard_bytes, dedup, ranges
         self._rows: list[dict[str, Any]] = []
         self._bytes = 0
-        self._shard = 0
+        self.done = done
         self._keys = KeyRows(dedup)
 
     def add(self, document: Document) -> None:
-        self._keys.add(document, shard=self._shard, row=len(self._rows))
+        self._keys.add(document, shard=self.done, row=len(self._rows))
         self._rows.append({**document._asdict(), "links": [link._asdict() for link in document.links]})
         self._bytes += len(document.text.encode())
         if self._bytes >= self._shard_bytes:
             self._flush()
 
     def end(self) -> None:
+        """Write all that was added."""
         if self._rows:
             self._flush()
         self._flush_keys()
@@ -173,7 +199,7 @@ class _Shards:
     def _flush(self) -> None:
         self._write.table("train", pa.Table.from_pylist(self._rows, schema=DOCUMENTS), row_group_rows=1 << 30)
         self._rows, self._bytes = [], 0
-        self._shard += 1
+        self.done += 1
         if len(self._keys) >= KEYS_A_FILE:
             self._flush_keys()
 

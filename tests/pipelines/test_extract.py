@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
+import gzip
 import hashlib
+import io
+import itertools
 import json
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from pipelines import corpus, options
 from pipelines.extract_documents import COMMAND
-from pipelines.stages import close_stage, open_stage, run_unit
+from pipelines.stages import Build, UnitWriter, close_stage, open_stage, run_unit
+from pipelines.steps import extract as step
+from pipelines.steps.extract import Extract
 from schemas.errors import UserError
 from schemas.manifest import Manifest
 from schemas.storage import Folder
+from transforms.sources.items import Item
 
 
-def extract(output: Path, *arguments: str) -> Manifest:
-    """Run the command's stages in this process, without Beam."""
+def begun(output: Path, *arguments: str) -> Build:
+    """The command's last dataset, ready to be built."""
     parser = options.command(COMMAND.module, COMMAND.description, output=str(output))
     options.add_input(parser, takes=COMMAND.takes)
     chosen, _ = options.parse(parser, ["--output", str(output), *arguments])
@@ -28,6 +38,15 @@ def extract(output: Path, *arguments: str) -> Manifest:
     assert build is not None
     assert build.check(resume=False, overwrite=False, reuse=False)
     build.begin(resume=False)
+    return build
+
+
+def extract(output: Path, *arguments: str) -> Manifest:
+    """Run the command's stages in this process, without Beam."""
+    return finished(begun(output, *arguments))
+
+
+def finished(build: Build) -> Manifest:
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
             run_unit(build.work, stage, unit)
@@ -177,6 +196,103 @@ def test_real_dumps_keep_every_link_in_place(tmp_path, test_data):
         assert anchor
         assert anchor == anchor.strip()
     assert rows(tmp_path / "out", "redirects") or manifest.stage("extract").ledger.filtered["redirect"] == 0
+
+
+# ---- Interruptions inside a unit
+
+
+def many_pages(folder: Path) -> bytes:
+    """Articles of different lengths; every fifth page redirects, every seventh is empty, one is too deep."""
+    pages = {n: f"Text {n} stands here. " * (n % 9 + 1) for n in range(60)}
+    pages |= dict.fromkeys(range(0, 60, 5), "#REDIRECT [[Page 1]]") | dict.fromkeys(range(0, 60, 7), "{{stub}}")
+    return dump(folder / "source.xml", pages | {23: "{{a|" * 200 + "}}" * 200}).read_bytes()
+
+
+def text_of(number: int) -> str:
+    return f"Book {number} tells of things that nobody knew.\n\nThe end of it is sad. " * (number % 4 + 1)
+
+
+def tar_of_texts(folder: Path) -> Path:
+    path = folder / "books.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for number in range(40):
+            member = tarfile.TarInfo(f"books/{number % 30}.{'png' if number % 9 == 2 else 'txt'}")
+            data = b"\xff" if number == 11 else text_of(number).encode()
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+def folder_of_texts(folder: Path) -> Path:
+    books = folder / "books"
+    books.mkdir()
+    for number in range(40):
+        (books / f"{number:02}.txt").write_bytes(b"\xff" if number == 11 else text_of(number).encode())
+    return books
+
+
+def written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def many_lines(folder: Path) -> bytes:
+    lines = [json.dumps({"text": text_of(number) if number % 6 else None}) for number in range(50)]
+    return "\n\n".join([*lines[:17], "{", *lines[17:]]).encode()
+
+
+NOT_SPLIT: dict[str, Callable[[Path], Path]] = {
+    "xml.gz": lambda folder: written(folder / "a.xml.gz", gzip.compress(many_pages(folder))),
+    "xml.zst": lambda folder: written(folder / "a.xml.zst", zstandard.compress(many_pages(folder))),
+    "tar.gz": tar_of_texts,
+    "jsonl.gz": lambda folder: written(folder / "a.jsonl.gz", gzip.compress(many_lines(folder))),
+    "cut jsonl.gz": lambda folder: written(folder / "a.jsonl.gz", gzip.compress(many_lines(folder))[:-20]),
+    "folder": folder_of_texts,
+}
+
+
+@pytest.mark.parametrize("kind", NOT_SPLIT)
+@pytest.mark.parametrize("arguments", [[], ["--dedup=paragraphs", "--sample-documents=0.8"], ["--max-documents=25"]])
+def test_an_interrupted_unit_goes_on_from_its_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, arguments: list[str]
+) -> None:
+    """An attempt dies at every third new record; the files are the same, and nothing kept is read again."""
+    monkeypatch.setattr(step, "CHECKPOINT_SHARDS", 2)
+    monkeypatch.setattr(step, "SEGMENT_BYTES", 1_000)
+    source = NOT_SPLIT[kind](tmp_path)
+    arguments = [f"--input={source}", "--shard-bytes=200", "--on-corrupt=skip", *arguments]
+    whole = extract(tmp_path / "whole", *arguments)
+    assert whole.stage("extract").units == 1
+
+    died: list[int] = []
+    taken: list[int] = []  # numbers of the records that went into rows or counts
+    kept: list[int] = []
+    take, checkpoint = Extract._take, UnitWriter.checkpoint
+
+    def dying(self: Extract, item: Item, file: object, shards: object, write: UnitWriter) -> None:
+        if write.ledger.read % 3 == 2 and write.ledger.read not in died:
+            died.append(write.ledger.read)
+            raise ConnectionResetError
+        taken.append(write.ledger.read)
+        take(self, item, file, shards, write)
+
+    def noted(self: UnitWriter, state: object) -> None:
+        checkpoint(self, state)
+        kept.append(self.ledger.read)
+
+    monkeypatch.setattr(Extract, "_take", dying)
+    monkeypatch.setattr(UnitWriter, "checkpoint", noted)
+    build = begun(tmp_path / "cut", *arguments)
+    manifest = None
+    while manifest is None:
+        with contextlib.suppress(ConnectionResetError):
+            manifest = finished(build)
+    for part in ("splits", "sides", "stages", "licences"):
+        assert getattr(manifest, part) == getattr(whole, part), part
+    restarts = {at for before, at in itertools.pairwise(taken) if at <= before}
+    assert kept == sorted(set(kept)), "no checkpoint is made twice"
+    assert len(kept) > 3
+    assert restarts <= {0, *kept}
 
 
 def _bytes(folder: Path) -> dict[str, bytes]:

@@ -14,12 +14,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import partial
 
 from pyarrow import fs
 
 from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Filtered, Item
+from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.lines import is_plain
 from transforms.sources.streams import BLOCK, REMEDY, Damaged, chunks
 
@@ -56,8 +57,13 @@ class Archive:
         return [Segment(0, file.size)]
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
+        return items_of(self._records(filesystem, file, segment, options), skip=skip)
+
+    def _records(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
+    ) -> Iterator[Record]:
         if not file.size:
             yield empty_file(file)
             return
@@ -100,7 +106,7 @@ def _item(data: bytes, member: str, byte: int, file: InputFile, options: ReadOpt
 # ---- zip
 
 
-def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Item]:
+def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Record]:
     names = _Names()
     with filesystem.open_input_file(file.path) as source:
         try:
@@ -123,7 +129,7 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
             except _ZIP_ERRORS as error:
                 yield _damaged_member(file, member, info.header_offset, error)
             else:
-                yield _item(data, member, info.header_offset, file, options)
+                yield partial(_item, data, member, info.header_offset, file, options)
 
 
 def _damaged_member(file: InputFile, member: str, byte: int, error: Exception) -> Corrupt:
@@ -200,7 +206,7 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError(str(error)) from error
 
 
-def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Item]:
+def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Record]:
     try:
         stream = _Stream(filesystem, file.path, limit=options.max_document_bytes + tarfile.RECORDSIZE)
         yield from _members(stream, file, options)
@@ -208,7 +214,7 @@ def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
         yield Corrupt(damage.reason, damage.byte, damage.message)
 
 
-def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator[Item]:
+def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator[Record]:
     names = _Names()
     try:
         archive = tarfile.TarFile(fileobj=stream, mode="r", tarinfo=_Member, errorlevel=2)  # type: ignore[arg-type]
@@ -223,7 +229,7 @@ def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator
             elif member.size > options.max_document_bytes:
                 yield too_large(f"member {name!r} at byte {byte}", b"", options)
             elif content := archive.extractfile(member):
-                yield _item(content.read(), name, byte, file, options)
+                yield partial(_item, content.read(), name, byte, file, options)
         stream.drain()
     except (tarfile.TarError, OSError, ValueError, LookupError, OverflowError) as error:
         ends = str(error) in ("no end mark", "unexpected end of data", "truncated header")

@@ -205,8 +205,10 @@ class Text:
         return [Segment(0, file.size)]
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
+        if skip:  # there is but one record
+            return
         whole = bytearray()
         pieces: list[tuple[int, int]] = []  # offsets: in the text, as stored
         try:

@@ -40,9 +40,13 @@ class Format(Protocol):
         ...
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
-        """One item for each record that begins in the segment, in order, in bounded memory."""
+        """One item for each record that begins in the segment, in order, in bounded memory.
+
+        The first `skip` are left out, and what they are made of is read but not parsed: so an interrupted reading
+        goes on.
+        """
         ...
 
 

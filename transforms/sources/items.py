@@ -6,6 +6,8 @@ items into rows, counts and errors: read = Document + Filtered + Redirect + Reje
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 
@@ -67,3 +69,11 @@ class Corrupt(NamedTuple):
 
 
 Item: TypeAlias = Document | Redirect | Filtered | Rejected | Corrupt
+Record: TypeAlias = Item | Callable[[], Item]
+"""A record as it was cut out of its file: its item, or what parses it when called."""
+
+
+def items_of(records: Iterable[Record], *, skip: int) -> Iterator[Item]:
+    """The item of each record but the first `skip`, which are not parsed."""
+    for record in islice(records, skip, None):
+        yield record() if callable(record) else record

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from pyarrow import fs
 
 from transforms.sources.books import book_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
 from transforms.sources.lines import lines, split_lines
 from transforms.sources.streams import REMEDY, Damaged
 from transforms.sources.text import clean
@@ -88,8 +89,13 @@ class JsonLines:
         return split_lines(filesystem, file, target_bytes=target_bytes)
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
+        return items_of(self._records(filesystem, file, segment, options), skip=skip)
+
+    def _records(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
+    ) -> Iterator[Record]:
         if not file.size:
             yield empty_file(file)
             return
@@ -102,7 +108,7 @@ class JsonLines:
                 if line.too_long:
                     yield too_large(f"byte {line.start}", line.data, options)
                 elif line.data.strip():
-                    yield _item(line.data, where, file, line.start, line.stored, options)
+                    yield partial(_item, line.data, where, file, line.start, line.stored, options)
         except Damaged as damage:
             yield Corrupt(damage.reason, damage.byte, damage.message)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from pyarrow import fs
 
 from transforms.sources.books import empty_file, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Filtered, Item
+from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.jsonlines import columns_remedy, document_of, provenance_of
 from transforms.sources.streams import REMEDY
 
@@ -49,8 +50,13 @@ class Parquet:
         return [Segment(start, end) for start, end in zip(cuts, [*cuts[1:], file.size], strict=True)]
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
+        return items_of(self._records(filesystem, file, segment, options), skip=skip)
+
+    def _records(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
+    ) -> Iterator[Record]:
         if not file.size:
             yield empty_file(file)
             return
@@ -114,7 +120,7 @@ def _row_group(
     start: int,
     file: InputFile,
     options: ReadOptions,
-) -> Iterator[Item]:
+) -> Iterator[Record]:
     metadata = parquet.metadata.row_group(group)
     row_bytes = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
     batch_rows = max(1, min(1024, BATCH_BYTES // row_bytes))
@@ -122,7 +128,7 @@ def _row_group(
     try:
         for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
             for index in range(batch.num_rows):
-                yield _item(batch, index, row, start, file, options)
+                yield _record(batch, index, row, start, file, options)
                 row += 1
         if row != end:
             raise ValueError(f"{end - row:,} of its rows are missing")
@@ -130,7 +136,7 @@ def _row_group(
         yield _damaged(file, start, f"is damaged in row group {group}, in or behind row {row:,},", error)
 
 
-def _item(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFile, options: ReadOptions) -> Item:
+def _record(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFile, options: ReadOptions) -> Record:
     try:
         record = {name: batch.column(name)[index].as_py() for name in batch.schema.names}
     except UnicodeDecodeError as error:
@@ -141,7 +147,7 @@ def _item(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFi
         return Filtered("no_text")
     if len(text) > options.max_document_bytes or len(text.encode()) > options.max_document_bytes:
         return too_large(f"row {row}", text[:200].encode(), options)
-    return document_of(text, provenance_of(record), file=file, position=row)
+    return partial(document_of, text, provenance_of(record), file=file, position=row)
 
 
 def _damaged(file: InputFile, byte: int, what: str, error: Exception) -> Corrupt:

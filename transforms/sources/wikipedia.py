@@ -12,6 +12,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -19,7 +20,7 @@ from lxml import etree
 from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item, Redirect, Rejected
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Redirect, Rejected, items_of
 from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
@@ -86,11 +87,16 @@ class WikipediaXml:
         return [Segment(start, min(start + step, file.size)) for start in range(0, max(1, file.size), step)]
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
         """Reasons: Filtered "not_an_article", "not_wikitext", "no_text"; Rejected "page_too_large", "too_many_nodes",
         "too_deep"; Corrupt "truncated" (a page, a stream, the dump), "corrupt", "bad_utf8", "bad_xml".
         """
+        return items_of(self._records(filesystem, file, segment, options), skip=skip)
+
+    def _records(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
+    ) -> Iterator[Record]:
         try:
             info = read_siteinfo(read_head(filesystem, file.path))
         except etree.XMLSyntaxError as error:
@@ -101,7 +107,7 @@ class WikipediaXml:
                 yield Corrupt(damaged.reason, damaged.byte, damaged.message)
             return
         for page in _pages(filesystem, file.path, segment, options.max_page_bytes):
-            yield page if isinstance(page, Corrupt | Rejected) else _item(file.path, page, info, options)
+            yield page if isinstance(page, Corrupt | Rejected) else partial(_item, file.path, page, info, options)
 
 
 WIKIPEDIA_XML = WikipediaXml()

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
 from transforms.sources.lines import Line, lines, split_lines
 from transforms.sources.streams import Damaged
 from transforms.sources.text import UNKNOWN_TOKEN, clean, tidy
@@ -84,8 +85,13 @@ class WikiTextCorpus:
         return split_lines(filesystem, file, target_bytes=target_bytes)
 
     def read(
-        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
+        return items_of(self._records(filesystem, file, segment, options), skip=skip)
+
+    def _records(
+        self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
+    ) -> Iterator[Record]:
         if not file.size:
             yield empty_file(file)
             return
@@ -99,7 +105,7 @@ class WikiTextCorpus:
             for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes):
                 if after_blank and _TITLE.fullmatch(line.data) and line.start >= segment.start:
                     if article:
-                        yield _item(article, size, file, options)
+                        yield partial(_item, article, size, file, options)
                     article, size = [], 0
                     reading = whole or line.start < segment.end
                     if not reading:
@@ -113,7 +119,7 @@ class WikiTextCorpus:
             yield Corrupt(damage.reason, damage.byte, damage.message)
             return
         if article:
-            yield _item(article, size, file, options)
+            yield partial(_item, article, size, file, options)
 
 
 WIKITEXT_CORPUS = WikiTextCorpus()
