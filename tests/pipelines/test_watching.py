@@ -1,0 +1,271 @@
+"""What a run tells of itself: its mark on the output, its figures and lines, the status command, throughput."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from toy import word_count
+
+from pipelines import status
+from pipelines.hold import RUN_FILE, Hold, is_alive, read_run, refuse_second
+from pipelines.progress import Progress, RunFigures, StageFigures, bar_columns, duration, ended_line, running_line
+from pipelines.runners import run
+from pipelines.stages import Completion, Tally, throughput_of, too_many_rejects
+from schemas.errors import UserError
+from schemas.manifest import Ledger, read_manifest
+from schemas.storage import Folder
+
+STAGE = StageFigures("out/x", "parse", "sentences", units=10, before=2, tally_before=Tally(read=500), began=1000.0)
+AT_WORK = StageFigures(
+    "out/x",
+    "parse",
+    "sentences",
+    units=10,
+    before=2,
+    tally_before=Tally(read=500, rejected=1),
+    began=1000.0,
+    done=4,
+    tally=Tally(read=1900, written=1897, rejected=3, rows=1900, tokens=40_000),
+    doing=Tally(read=100),
+)
+DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Tally(rows=3000), ended=1002.0)
+
+
+def mark(**changes: object) -> dict[str, object]:
+    """What a run of this process would leave in its output."""
+    with Hold([], command="go", figures=dict) as hold:
+        return {**hold._mark, "state": "running", "beat": time.time(), **changes}
+
+
+def dead_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize(
+    ("changes", "alive"),
+    [
+        ({}, True),
+        ({"state": "stopped"}, False),
+        ({"state": "failed: no memory"}, False),
+        ({"pid": dead_pid()}, False),
+        ({"process_start": 1}, False),  # another process has got the number
+        ({"beat": 0.0}, True),  # this machine knows its processes
+        ({"host": "elsewhere"}, True),
+        ({"host": "elsewhere", "beat": time.time() - 50}, True),
+        ({"host": "elsewhere", "beat": time.time() - 3600}, False),
+        ({"host": "elsewhere", "beat": time.time() - 100, "every": 30.0}, True),
+    ],
+)
+def test_a_run_is_alive_or_not(tmp_path, changes, alive):
+    found = mark(**changes)
+    assert is_alive(found) == alive
+    folder = Folder(str(tmp_path))
+    folder.write(RUN_FILE, json.dumps(found).encode())
+    if alive:
+        with pytest.raises(UserError, match=r"is being written by process \d+ of .* since 20.*wait for it, or end it"):
+            refuse_second(folder)
+    else:
+        refuse_second(folder)
+
+
+def test_a_hold_marks_its_datasets_and_says_how_it_ended(tmp_path):
+    first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b"))
+
+    def hold_and_stop() -> None:
+        with Hold([first, second], command="go on", figures=lambda: {"n": 1}) as hold:
+            assert all(is_alive(read_run(each)) for each in (first, second))
+            hold.release(first)
+            (tmp_path / "a" / RUN_FILE).unlink()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hold_and_stop()
+    assert read_run(first) is None
+    found = read_run(second)
+    assert (found["state"], found["n"], found["command"]) == ("stopped", 1, "go on")
+    with pytest.raises(ValueError, match="no"), Hold([second], command="", figures=dict):
+        raise ValueError("no")
+    assert read_run(second)["state"] == "failed: no"
+
+
+def test_a_hold_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.hold._EVERY_LOCAL", 0.05)
+    taken, gone = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "gone"))
+    for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted under the run")):
+        with Hold([folder], command="", figures=dict) as hold:
+            if folder is taken:
+                folder.write(RUN_FILE, json.dumps(mark(run="other")).encode())
+            else:
+                (tmp_path / "gone" / RUN_FILE).unlink()
+            deadline = time.monotonic() + 10
+            while hold.lost is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+        assert what in str(hold.lost)
+    assert read_run(taken)["run"] == "other"
+
+
+def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path):
+    """The whole command line, twice at once."""
+    command = [
+        *(sys.executable, "-m", "pipelines.extract_documents", "--input", str(tmp_path / "books")),
+        *("--output", str(tmp_path / "docs")),
+    ]
+    (tmp_path / "books").mkdir()
+    for number in range(40):
+        (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}.\n\n" + "A word of it. " * 20_000)
+    first = subprocess.Popen([*command, "--shard-bytes", "1000"], stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "docs" / RUN_FILE).exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for flag in ("--resume", "--overwrite"):
+            second = subprocess.run([*command, flag], capture_output=True, text=True, check=False)
+            assert second.returncode == 2
+            assert re.search(
+                rf"docs: is being written by process {first.pid} of .* on {socket.gethostname()}", second.stderr
+            )
+        shown = subprocess.run(
+            [sys.executable, "-m", "pipelines.status", tmp_path / "docs"], capture_output=True, text=True, check=False
+        )
+        assert f"is being written by process {first.pid}" in shown.stdout
+        assert shown.returncode == 0
+    finally:
+        first.terminate()
+        error = first.communicate()[1]
+    assert first.returncode == 143
+    assert re.search(r"to go on from here: .*pipelines.extract_documents --input .* --resume\nstopped\n", error)
+
+
+def test_status_of_what_ended_early_and_of_what_is_finished(tmp_path, capsys):
+    output = tmp_path / "words"
+    with pytest.raises(Exception, match="it always fails"):
+        _run(word_count(output, ("a b", "c"), fail_always=True))
+    assert status.main([str(output)]) == 1
+    shown = capsys.readouterr().out
+    assert "no run is at work; the last, of process" in shown
+    assert "failed: count: unit" in shown
+    assert re.search(r"\n  count +0/2 units", shown)
+    assert shown.endswith("to go on: python -m this --resume\n")
+    _run(word_count(output, ("a b", "c")))
+    assert status.main([str(output)]) == 0
+    assert "words: finished at 20" in capsys.readouterr().out
+    assert status.main([str(tmp_path / "nothing")]) == 2
+    assert status.main([str(output), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.removeprefix("")) | {"finished": ""} == {
+        "state": "finished",
+        "finished": "",
+        "rows": 3,
+    }
+
+
+def _run(build):
+    build.begin(resume=True)
+    run(
+        [build],
+        runner="DirectRunner",
+        workers=1,
+        beam_args=[],
+        progress=Progress(io.StringIO()),
+        command="python -m this --resume",
+    )
+
+
+def test_figures_of_a_stage():
+    assert STAGE.seconds_left(1010.0) is None
+    assert AT_WORK.rates(1010.0) == (200.0, 4000.0)
+    assert AT_WORK.seconds_left(1010.0) == 10.0  # four units in ten seconds, four are left
+    assert AT_WORK.total == Tally(2500, 1897, 0, 4, 1900, 40_000)
+    assert DONE.rates(1010.0) == (1500.0, 0.0)
+    figures = RunFigures([AT_WORK, DONE], [], 5, 7)
+    assert RunFigures.from_json(json.loads(json.dumps(figures.to_json()))) == figures
+
+
+def test_lines_of_a_stage():
+    assert (
+        running_line(AT_WORK, 2_600_000_000, now=1010.0)
+        == "parse: 6/10 units, 200 sentences/s, 4,000 tokens/s, 4 rejects, 2.6 GB, 10 s left"
+    )
+    assert ended_line(DONE) == "keep: 3 units, 2.0 s"
+    assert list(bar_columns(AT_WORK, 2_600_000_000, now=1010.0).values()) == [
+        "6/10 units",
+        "200 sentences/s",
+        "4,000 tokens/s",
+        "4 rejects",
+        "2.6 GB",
+        "10 s left",
+    ]
+    assert list(bar_columns(DONE, 0, now=2000.0).values()) == ["3/3 units", "1,500 rows/s", "", "", "", "2 s"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.4, "0 s"), (89, "89 s"), (91, "2 min"), (3600, "60 min"), (12_000, "3 h 20 min"), (200_000, "2 days 7 h")],
+)
+def test_durations(seconds, shown):
+    assert duration(seconds) == shown
+
+
+def _completion(unit: int, start: float, finished: float, written: int = 1) -> Completion:
+    return Completion(unit, [], Ledger("x", written, written), {"tokens": 10 * written}, finished - start, finished)
+
+
+@pytest.mark.parametrize(
+    ("completions", "points"),
+    [
+        ([], []),
+        ([_completion(0, 100, 102)], [[5, 0, 0, 0], [7, 1, 1, 10]]),
+        # Two at once, then nothing for a day, then one more: the day does not count.
+        (
+            [_completion(0, 100, 104), _completion(1, 101, 103), _completion(2, 90_000, 90_001, 5)],
+            [[5, 0, 0, 0], [8, 1, 1, 10], [9, 2, 2, 20], [10, 3, 7, 70]],
+        ),
+    ],
+)
+def test_throughput_over_time(completions, points):
+    assert throughput_of(completions, began=5.0) == points
+
+
+def test_throughput_keeps_its_last_point_among_few():
+    found = throughput_of([_completion(n, n, n + 1) for n in range(1001)], began=0.0)
+    assert (found[0], found[-1], len(found)) == ([0, 0, 0, 0], [1001, 1001, 1001, 10_010], 113)
+
+
+@pytest.mark.parametrize(
+    ("read", "rejected", "expected", "stops"),
+    [
+        (100, 20, 100, False),  # a handful never stops a run
+        (100, 21, 100, True),
+        (3000, 30, 3000, False),  # just the rate
+        (3000, 31, 3000, True),
+        (100, 100, 10_000_000, False),  # a bad beginning, 1 % of a twentieth of what is to come
+        (5001, 5001, 10_000_000, True),
+    ],
+)
+def test_too_many_rejects(read, rejected, expected, stops):
+    assert too_many_rejects(Tally(read=read, rejected=rejected), rate=0.01, expected=expected) == stops
+
+
+def test_the_manifest_tells_how_the_run_went(tmp_path):
+    _run(word_count(tmp_path / "words", ("a b", "c"), fail_once=str(tmp_path / "mark")))
+    run_part = read_manifest(Folder(str(tmp_path / "words"))).run
+    assert run_part["peak_memory"] > 10_000_000
+    assert [point[1:] for point in run_part["throughput"]["count"]] == [[0, 0, 0], [1, 2, 2], [2, 3, 3]] or [
+        point[1:] for point in run_part["throughput"]["count"]
+    ] == [[0, 0, 0], [1, 1, 1], [2, 3, 3]]
+    assert list(run_part["wall_seconds"]) == ["count", "add"]
+    assert [(each["stage"], each["attempt"], each["reason"]) for each in run_part["faults"]] == [
+        ("count", 1, "worker_failed")
+    ]
+    assert Path(tmp_path / "words/_work").exists() is False
+    assert os.listdir(tmp_path / "words").count("report.html") <= 1
