@@ -9,6 +9,7 @@ command line can be read in the list of processes. Whatever phrasemill writes or
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from functools import lru_cache
@@ -30,6 +31,11 @@ _OPEN = frozenset(
     """.split()
 )
 """Query parameters that hold no secret."""
+
+_BUCKETS = ("s3", "gs", "gcs")
+"""Schemes whose addresses begin with a bucket."""
+
+_GOOGLE_RETRIES = 60  # seconds
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 
@@ -72,7 +78,7 @@ def parse(address: str) -> Address:
     if "@" in authority:
         access, _, _ = authority.rpartition("@")
         rest = rest[len(access) + 1 :]
-    elif not _HOST_AND_PORT.fullmatch(authority):
+    elif ":" in authority and (scheme in _BUCKETS or not _HOST_AND_PORT.fullmatch(authority)):
         # A secret with a "/" that was not written as %2F ends the authority too early.
         access, _, rest = rest.rpartition("@") if "@" in rest else (authority, "", rest[len(authority) :])
     return Address(scheme, access, rest, "".join(query))
@@ -97,7 +103,7 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
     if not is_address(uri):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
     address = parse(uri)
-    if address.scheme not in ("s3", "gs", "gcs"):
+    if address.scheme not in _BUCKETS:
         return _open(str(address))
     bucket = _bucket(address.rest)
     if not bucket:
@@ -142,13 +148,16 @@ def _open(uri: str) -> tuple[fs.FileSystem, str]:
     """One filesystem, and so one set of connections, for all that lies in one store."""
     address = parse(uri)
     given = str(address._replace(access=quote(address.access, safe=":%")))
+    and_more = given + ("&" if address.query else "?")
     try:
         if address.scheme == "s3":
-            try:
-                # A file that is small goes up in one request instead of three.
-                return fs.FileSystem.from_uri(f"{given}{'&' if address.query else '?'}allow_delayed_open=true")
-            except pa.ArrowInvalid:  # an older pyarrow, or a fault of the address that is now told
-                pass
+            # A small file goes up in one request instead of three. An older pyarrow does not know this, and a fault
+            # of the address is told below.
+            with contextlib.suppress(pa.ArrowInvalid):
+                return fs.FileSystem.from_uri(f"{and_more}allow_delayed_open=true")
+        elif address.scheme in _BUCKETS and "retry_limit_seconds=" not in address.query:
+            # Without credentials it would try for a quarter of an hour.
+            return fs.FileSystem.from_uri(f"{and_more}retry_limit_seconds={_GOOGLE_RETRIES}")
         return fs.FileSystem.from_uri(given)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(without_secrets(str(error).replace(given, address.shown)).split())

@@ -43,6 +43,7 @@ _STORE_FAULTS = {
     "MISSING_AUTHENTICATION_TOKEN": ("no credentials are given", "see docs/operations.md"),
     "HTTP status 403": ("access denied", "check the credentials (docs/operations.md) and what they allow"),
     "PERMISSION_DENIED": ("access denied", "check the credentials (docs/operations.md) and what they allow"),
+    "OAuth2 access token": ("no credentials are given", "see docs/operations.md"),
     "UNAUTHENTICATED": ("no credentials, or none that are valid", "see docs/operations.md"),
 }
 """By the word for it in the messages of pyarrow's S3 and Google Cloud filesystems, which have no number."""

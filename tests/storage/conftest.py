@@ -1,0 +1,46 @@
+"""Makes this folder's helpers and the toy pipeline importable, also by worker processes; starts the stores."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).resolve().parent
+for _folder in (str(_HERE), str(_HERE.parent / "pipelines")):
+    sys.path.insert(0, _folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_folder, os.environ.get("PYTHONPATH")]))
+
+from stores import SERVERS, Store  # noqa: E402
+
+_HEAVY = ("versitygw", "fake-gcs-server")
+
+
+@pytest.fixture(scope="session", params=[pytest.param(n, marks=[pytest.mark.heavy] * (n in _HEAVY)) for n in SERVERS])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A bucket on each kind of object store, on loopback."""
+    with SERVERS[request.param](tmp_path_factory.mktemp("store")) as store:
+        before = {name: os.environ.get(name) for name in store.environment}
+        os.environ.update(store.environment)
+        yield store
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+@pytest.fixture
+def tmpfs(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    made = subprocess.run(mount, capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted here ({made.stderr.strip()}); it takes root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)

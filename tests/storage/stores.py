@@ -1,0 +1,160 @@
+"""Real object stores on loopback, for tests: S3 by moto and by versitygw, Google Cloud Storage by fake-gcs-server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pyarrow import fs
+
+from schemas.storage import Folder
+
+KEY, SECRET = "AKIATESTTESTTEST", "Zm9vYmFy/c2VjcmV0+c2VjcmV0"
+BUCKET = "corpora"
+
+_MOTO = """
+import logging, sys
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+class Store(NamedTuple):
+    """A bucket of a running server. `environment` is what a program needs to reach it; `query` says it in addresses."""
+
+    scheme: str
+    endpoint: str
+    environment: dict[str, str]
+
+    @property
+    def query(self) -> str:
+        return f"scheme=http&endpoint_override={self.endpoint}"
+
+    def address(self, path: str) -> str:
+        return f"{self.scheme}://{'anonymous@' if self.scheme == 'gs' else ''}{BUCKET}/{path}"
+
+    def folder(self, path: str) -> Folder:
+        return Folder(self.address(path))
+
+    def objects(self, path: str) -> dict[str, bytes]:
+        """All objects below a path, less the empty ones that stand for folders."""
+        folder = self.folder(path)
+        return {name: folder.read(name) for name in folder.files(recursive=True)}
+
+
+@contextmanager
+def moto(scratch: Path) -> Iterator[Store]:
+    # A process of its own: pyarrow closes a dropped stream without giving up the interpreter's lock.
+    server = subprocess.Popen([sys.executable, "-c", _MOTO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin
+    assert server.stdout
+    try:
+        yield _s3(f"127.0.0.1:{int(server.stdout.readline())}")
+    finally:
+        server.stdin.close()
+        server.wait(30)
+
+
+@contextmanager
+def versitygw(scratch: Path) -> Iterator[Store]:
+    program = _go_install("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+    address = f"127.0.0.1:{_free_port()}"
+    root = scratch / "root"
+    root.mkdir()
+    command = [program, "--port", address, "--access", KEY, "--secret", SECRET, "posix", "--sidecar", scratch / "side"]
+    (scratch / "side").mkdir()
+    with _running([*map(str, command), str(root)], address):
+        yield _s3(address)
+
+
+def _s3(address: str) -> Store:
+    environment = {
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://{address}",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    fs.S3FileSystem(
+        access_key=KEY,
+        secret_key=SECRET,
+        region="us-east-1",
+        scheme="http",
+        endpoint_override=address,
+        allow_bucket_creation=True,
+    ).create_dir(BUCKET)
+    return Store("s3", address, environment)
+
+
+@contextmanager
+def fake_gcs_server(scratch: Path) -> Iterator[Store]:
+    program = _go_install("github.com/fsouza/fake-gcs-server", "v1.56.1")
+    host, port = "127.0.0.1", _free_port()
+    command = [program, "-scheme", "http", "-host", host, "-port", str(port), "-backend", "memory"]
+    command += ["-public-host", f"{host}:{port}", "-log-level", "error"]
+    with _running(command, f"{host}:{port}"):
+        store = Store("gs", f"{host}:{port}", {"CLOUD_STORAGE_EMULATOR_ENDPOINT": f"http://{host}:{port}"})
+        filesystem = fs.GcsFileSystem(
+            anonymous=True, scheme="http", endpoint_override=f"{host}:{port}", project_id="phrasemill"
+        )
+        filesystem.create_dir(BUCKET)
+        yield store
+
+
+SERVERS: dict[str, Callable[[Path], AbstractContextManager[Store]]] = {
+    "moto": moto,
+    "versitygw": versitygw,
+    "fake-gcs-server": fake_gcs_server,
+}
+
+
+@contextmanager
+def _running(command: list[str], address: str) -> Iterator[None]:
+    """A server that answers at an address, until the `with` block ends."""
+    server = subprocess.Popen(["timeout", "1800", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    host, _, port = address.partition(":")
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex((host, int(port))) == 0:
+                    break
+            time.sleep(0.05)
+        yield
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _go_install(module: str, version: str) -> str:
+    """A Go program, built once and kept in the user's cache; skips where it cannot be had."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phrasemill" / "go" / version
+    program = cache / module.rpartition("/")[2]
+    if not program.exists():
+        if not shutil.which("go"):
+            pytest.skip(f"{program.name} is built with Go, which is not installed")
+        environment = {**os.environ, "GOBIN": str(cache), "GOFLAGS": "-mod=mod"}
+        built = subprocess.run(
+            ["go", "install", f"{module}@{version}"], env=environment, capture_output=True, text=True, timeout=900
+        )
+        if built.returncode:
+            pytest.skip(f"{program.name} cannot be built: {built.stderr.strip()[-300:]}")
+    return str(program)
