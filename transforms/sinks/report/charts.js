@@ -8,6 +8,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const exact = (number) => number.toLocaleString("en");
   const short = (number) => Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(number);
+  const label = (number) => (number < 1e7 ? exact(number) : short(number));
 
   // Tooltips are made of nodes, never of HTML: names may come from the corpus.
   const note = (...lines) => {
@@ -83,7 +84,7 @@
             show: true,
             position: "right",
             color: colour("soft"),
-            formatter: ({ dataIndex, value }) => `${exact(value)} · ${chart.shares[dataIndex]}`,
+            formatter: ({ dataIndex, value }) => `${label(value)} · ${chart.shares[dataIndex]}`,
           },
         },
       ],
@@ -113,7 +114,7 @@
       const nodes = chart.branches.map((branch, number) => ({
         name: String(number),
         itemStyle: { color: tint[branch.kind] },
-        label: { formatter: `{name|${branch.name}}\n{count|${exact(branch.count)} · ${branch.share}}` },
+        label: { formatter: `{name|${branch.name}}\n{count|${label(branch.count)} · ${branch.share}}` },
       }));
       return {
         tooltip: {

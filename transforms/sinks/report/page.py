@@ -115,6 +115,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"count": lambda number: f"{number:,}", "size": size, "share": share, "cut": _cut}
     environment.filters |= {"plain": plain, "duration": duration}
+    environment.filters["rows"] = lambda number: "1 row" if number == 1 else f"{number:,} rows"
     return environment.from_string(_file("template.html"))
 
 
@@ -196,6 +197,8 @@ def _funnel(flows: Sequence[Flow]) -> list[tuple[str, int]]:
 
 def _figure(found: Distribution) -> Figure:
     if isinstance(found, Histogram):
+        if found.least == found.most:
+            return Figure(found.title, f"{found.least:,} {found.unit} throughout", "", None, ("", ""), [])
         summary = (
             f"{found.least:,} to {found.most:,} {found.unit}, median {found.median:,.0f}, mean {found.mean:,.1f}; "
             f"95 % have {found.p95:,.0f} at most"

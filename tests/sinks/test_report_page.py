@@ -1,0 +1,227 @@
+"""The report's page: numbers in words, what it shows, and that nothing of the corpus gets out of its place."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import lxml.html
+import pytest
+from written import Written, context, document, phrase, sentence, write_dataset
+
+from pipelines.report import main
+from schemas.manifest import Ledger, Manifest, read_manifest
+from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
+from schemas.storage import Folder
+from transforms.sinks.figures import duration, plain, share, size
+from transforms.sinks.report import dataset_report, history
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;\u2028\u202e{{ 7 * 7 }}\x00<!--"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "–"),
+        (0, 7, "0 %"),
+        (7, 7, "100 %"),
+        (1, 4, "25.0 %"),
+        (1, 3, "33.3 %"),
+        (1, 1000, "0.1 %"),
+        (1, 10_000, "0.01 %"),
+        (999_999, 1_000_000, "> 99.999 %"),
+        (1, 1_000_000_000, "< 0.001 %"),
+        (99_999, 100_000, "99.999 %"),
+    ],
+)
+def test_shares_hide_neither_little_nor_almost_all(part, whole, text):
+    assert share(part, whole) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_234_567, "1.2 MB"), (5e9, "5.0 GB"), (7.25e15, "7,250.0 TB")],
+)
+def test_sizes(number, text):
+    assert size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.9, "59.9 s"), (60, "1 min 0 s"), (3599, "59 min 59 s"), (100_000, "27 h 46 min")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_names():
+    assert plain("too_many_tokens") == "too many tokens"
+
+
+def test_branches_are_written_filtered_rejected():
+    ledger = Ledger("records", 10, 3)
+    ledger.filtered.update(redirect=2, no_text=2, not_an_article=1, not_wikitext=0)
+    ledger.rejected.update(bad_xml=2)
+    assert [(each.kind, each.reason, each.number) for each in history.branches(ledger)] == [
+        ("written", "", 3),
+        ("filtered", "no_text", 2),
+        ("filtered", "redirect", 2),
+        ("filtered", "not_an_article", 1),
+        ("rejected", "bad_xml", 2),
+    ]
+
+
+def manifest_of_run(run: dict[str, object], written: Written) -> Manifest:
+    data = json.loads(written.manifest.to_json())
+    return Manifest.from_json(json.dumps({**data, "run": run}))
+
+
+def test_paces_are_rates_between_points(tmp_path):
+    written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
+    course = [[1.0, 0, 0, 0], [3.0, 1, 10, 0], [3.0, 2, 20, 0], [5.0, 3, 60, 0]]
+    run = {"seconds": {"write": 7.5}, "wall_seconds": {"write": 4.0}, "throughput": {"write": course}}
+    (pace,) = history.paces(manifest_of_run(run, written))
+    assert pace == history.Pace("write", 4.0, 7.5, 3, 60, 0, [(3.0, 5.0), (5.0, 20.0)], [])
+
+
+def test_older_manifests_tell_less_of_the_run(tmp_path):
+    written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
+    (pace,) = history.paces(manifest_of_run({"seconds": {"write": 7.5}}, written))
+    assert pace == history.Pace("write", 0, 7.5, 1, 0, 0, [], [])
+
+
+def chain(folder: Path) -> tuple[Written, Written]:
+    """Documents, and contexts that are made from them."""
+    documents = write_dataset(folder / "documents", DOCUMENTS, [[[document(1)]]], filtered={"redirect": 3})
+    contexts = write_dataset(folder / "contexts", CONTEXTS, [[[context("sea", "the [MASK]")]]], made_from=documents)
+    return documents, contexts
+
+
+def test_the_whole_way_is_found_through_the_manifests(tmp_path):
+    documents, contexts = chain(tmp_path)
+    found = history.lineage(contexts.folder, contexts.manifest)
+    assert [manifest for _, manifest in found] == [documents.manifest, contexts.manifest]
+    assert [each.name for each in history.raw_inputs(found)] == ["raw.txt"]
+    assert [(each.dataset, each.stage) for each in history.steps(found)] == [
+        ("documents", "write"),
+        ("contexts", "write"),
+    ]
+
+
+def test_datasets_that_were_moved_or_written_anew_are_left_out(tmp_path):
+    _, contexts = chain(tmp_path)
+    shutil.rmtree(tmp_path / "documents")
+    assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
+    write_dataset(tmp_path / "documents", DOCUMENTS, [[[document(1)]]], made_from=contexts)
+    assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
+    assert "does not lie where the manifest names it" in dataset_report(contexts.folder, contexts.manifest)
+
+
+REJECT = {"reason": "bad_xml", "source": HOSTILE, "position": HOSTILE, "excerpt": HOSTILE, "exception": HOSTILE}
+
+
+def hostile(folder: Path) -> list[Written]:
+    """Datasets of each record type that hold hostile strings wherever a corpus can put them."""
+    text = f"{HOSTILE} [MASK] {HOSTILE}"
+    link = {"start_char": 0, "end_char": 5, "target_title": HOSTILE, "entity_id": HOSTILE}
+    strings = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), HOSTILE)
+    other = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), "other")
+    documents = [document(1, links=[link]) | strings | {"text": HOSTILE}, document(2) | other]
+    contexts = [context(HOSTILE, text, negative=HOSTILE) | strings, context("b", "[MASK]", label=HOSTILE) | other]
+    words = sentence(HOSTILE, [("NP", 0, 1), (HOSTILE, 0, 1)])
+    phrases = [phrase(HOSTILE, 2), phrase("b", 1) | {"label": HOSTILE}]
+    redirects = [{"source": HOSTILE, "title": HOSTILE, "target_title": HOSTILE}]
+    common = {"rejects": [REJECT], "licences": {HOSTILE: 1}, "options": {HOSTILE: HOSTILE, "mask_token": "[MASK]"}}
+    return [
+        write_dataset(folder / "documents", DOCUMENTS, [[documents]], **common),
+        write_dataset(folder / "contexts", CONTEXTS, [[contexts]], **common),
+        write_dataset(folder / "sentences", SENTENCES, [[[words]]], **common),
+        write_dataset(folder / "phrases", PHRASES, [[phrases]], **common),
+        write_dataset(folder / "redirects", REDIRECTS, [[redirects]], **common),
+    ]
+
+
+def test_hostile_strings_stay_text(tmp_path):
+    for written in hostile(tmp_path):
+        report = dataset_report(written.folder, written.manifest)
+        page = lxml.html.document_fromstring(report)
+        assert [each.get("type") for each in page.iter("script")] == ["application/json", None, None]
+        assert not list(page.iter("img"))
+        assert not [each for each in page.iter("a") if each.get("href", "").startswith("javascript")]
+        assert "alert(1)" in page.find(".//main").text_content(), written.path
+        assert "49" not in page.find(".//section[@id='samples']").text_content()
+        (block,) = re.findall(r'<script type="application/json" id="charts">(.*?)</script>', report, re.DOTALL)
+        assert not {"<", ">", "&", "\u2028"} & {*block}
+        json.loads(block)
+
+
+def test_the_policy_allows_the_two_scripts_and_nothing_else(tmp_path):
+    _, contexts = chain(tmp_path)
+    report = dataset_report(contexts.folder, contexts.manifest)
+    page = lxml.html.document_fromstring(report)
+    (policy,) = (each.get("content") for each in page.iter("meta") if each.get("http-equiv"))
+    scripts = re.findall(r"<script>(.*?)</script>", report, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
+    assert len(scripts) == 2
+    assert policy == (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}'"
+    )
+
+
+def test_what_a_report_says(tmp_path):
+    documents, contexts = chain(tmp_path)
+    page = lxml.html.document_fromstring(dataset_report(contexts.folder, contexts.manifest))
+    text = " ".join(" ".join(page.itertext()).split())
+    for words in ("(1 row)", "raw.txt", "12.3 kB", "4 rows", "filtered: redirect 3 75.0 %", "Nothing was rejected"):
+        assert words in text
+    assert [each.text for each in page.iter("mark")] == ["sea"]
+    assert contexts.manifest.fingerprint in text
+    tables = [[cell.text_content() for cell in row] for row in page.iter("tr")]
+    assert ["documents", "write", "read: rows", "4", ""] in tables
+    assert documents.folder.name in text
+
+
+@pytest.mark.parametrize("schema", [DOCUMENTS, SENTENCES, PHRASES, CONTEXTS, REDIRECTS])
+def test_a_report_of_no_rows(schema, tmp_path):
+    written = write_dataset(tmp_path / "empty", schema, [[]])
+    assert "The dataset has no rows." in dataset_report(written.folder, written.manifest)
+
+
+def test_a_report_is_bounded_in_size(tmp_path):
+    """However long the texts, the names and the lists are."""
+    long = "word " * 20_000
+    rejects = [{**REJECT, "reason": reason, "excerpt": long, "exception": long} for reason in ("bad_xml", "corrupt")]
+    text = long + "[MASK]" + long
+    rows = [context("p" * 100_000, text, title=long, source=f"{number}{long}") for number in range(40)]
+    options = {f"option {number}": long for number in range(20)}
+    written = write_dataset(tmp_path / "long", CONTEXTS, [[rows]], rejects=rejects * 50, options=options)
+    assert len(dataset_report(written.folder, written.manifest).encode()) < 900_000
+
+
+def test_the_library_is_the_version_that_the_lock_names():
+    folder = Path(__file__).resolve().parents[2] / "transforms/sinks/report/echarts"
+    version = json.loads((folder / "package.json").read_text())["dependencies"]["echarts"]
+    lock = json.loads((folder / "package-lock.json").read_text())["packages"]
+    library = (folder / "echarts.min.js").read_text(encoding="ascii")
+    assert lock["node_modules/echarts"]["version"] == version
+    assert library.startswith(f"/* Apache ECharts {version}, Apache License 2.0 ")
+    assert "</script" not in library
+    assert len(library) < 600_000
+
+
+def test_the_command_writes_reports_again(tmp_path, capsys):
+    documents, contexts = chain(tmp_path)
+    assert main([str(documents.path), str(contexts.path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"{each.path}/report.html" for each in (documents, contexts)]
+    assert (contexts.path / "report.html").read_text() == dataset_report(contexts.folder, contexts.manifest)
+    assert read_manifest(Folder(str(contexts.path))) == contexts.manifest
+
+
+def test_the_command_says_what_is_no_dataset(tmp_path, capsys):
+    assert main([str(tmp_path / "nothing")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")

@@ -1,0 +1,153 @@
+"""Sample rows as passages and tables."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from written import context, document, phrase, sentence, write_dataset
+
+from schemas.records import PHRASES, REDIRECTS
+from transforms.sinks.report import samples
+from transforms.sinks.report.samples import Passage, Piece, sample_rows, web_address
+
+
+def shown(passage: Passage) -> list[tuple[str, str]]:
+    return [(each.kind, each.text) for each in passage.pieces]
+
+
+MASK = {"mask_token": "[MASK]"}
+
+
+@pytest.mark.parametrize(
+    ("row", "pieces"),
+    [
+        (context("sea", "the [MASK] is wide"), [("", "the "), ("mark", "sea"), ("", " is wide")]),
+        (context("sea", "[MASK]"), [("mark", "sea")]),
+        (
+            context("sea", "no [MASK] but [MASK] and [MASK]", mask_start=14),
+            [
+                ("", "no "),
+                ("mask", "[MASK]"),
+                ("", " but "),
+                ("mark", "sea"),
+                ("", " and "),
+                ("mask", "[MASK]"),
+            ],
+        ),
+        (
+            context("sea", "x" * 1000 + "[MASK]" + "y" * 1000),
+            [("", "… "), ("", "x" * 360), ("mark", "sea"), ("", "y" * 360), ("", " …")],
+        ),
+    ],
+)
+def test_a_context_has_its_surface_marked(row, pieces):
+    assert shown(samples.context(row, MASK)) == pieces
+
+
+def test_what_stands_around_a_context():
+    passage = samples.context(context("sea", "the [MASK]", frequency=1200), MASK)
+    assert passage.heading == "sea · NP · 1,200×"
+    assert (passage.origin, passage.url) == ("Title", "https://example.org/1")
+    assert passage.remarks == [("negative", "another [MASK] here")]
+    without = context("sea", "the [MASK]", negative="", title="")
+    assert samples.context(without, MASK).remarks == []
+    assert samples.context(without, MASK).origin == "wiki:1"
+
+
+def test_a_sentence_has_its_constituents_in_brackets():
+    row = sentence("the old man saw it", [("S", 0, 5), ("NP", 0, 3), ("ADJP", 1, 2), ("VP", 3, 5)], start=100)
+    assert shown(samples.sentence(row, {})) == [
+        ("open", "NP"),
+        ("", "the"),
+        ("", " "),
+        ("open", "ADJP"),
+        ("", "old"),
+        ("close", ""),
+        ("", " "),
+        ("", "man"),
+        ("close", ""),
+        ("", " "),
+        ("open", "VP"),
+        ("", "saw"),
+        ("", " "),
+        ("", "it"),
+        ("close", ""),
+    ]
+
+
+def test_a_long_sentence_is_cut_and_its_brackets_are_closed():
+    row = sentence(" ".join("w" * 100), [("NP", 0, 100), ("NP", 99, 100)])
+    pieces = shown(samples.sentence(row, {}))
+    assert pieces[0] == ("open", "NP")
+    assert pieces[-2:] == [("close", ""), ("", " …")]
+    assert pieces.count(("", "w")) == 70
+
+
+@given(st.data())
+def test_brackets_are_balanced_and_the_text_is_whole(data):
+    """Whatever the spans are: also crossing ones, which no parser should give."""
+    words = data.draw(st.lists(st.text("ab.", min_size=1, max_size=3), min_size=1, max_size=60))
+    spans = data.draw(st.lists(st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words))), max_size=20))
+    row = sentence(" ".join(words), [("NP", start, end) for start, end in spans if start < end], start=7)
+    pieces = samples.sentence(row, {}).pieces
+    assert "".join(each.text for each in pieces if not each.kind) == row["text"]
+    depth = 0
+    for each in pieces:
+        depth += {"open": 1, "close": -1}.get(each.kind, 0)
+        assert depth >= 0
+    assert depth == 0
+
+
+def link(start: int, end: int) -> dict[str, object]:
+    return {"start_char": start, "end_char": end, "target_title": "Target", "entity_id": ""}
+
+
+def test_a_document_has_its_links_marked():
+    row = document(3, text="Ships sail the seas.", links=[link(0, 5), link(15, 19)])
+    passage = samples.document(row, {})
+    assert passage.pieces == [
+        Piece("link", "Ships", "Target"),
+        Piece("", " sail the "),
+        Piece("link", "seas", "Target"),
+        Piece("", "."),
+    ]
+    assert passage.remarks == [("length", "20 characters, 2 links"), ("licence", "CC BY-SA 4.0")]
+
+
+def test_a_long_document_is_cut_with_the_links_beyond():
+    row = document(3, text="x" * 5000, links=[link(719, 722), link(4000, 4001)])
+    assert shown(samples.document(row, {})) == [("", "x" * 720 + " …")]
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://example.org/a?b=c", "https://example.org/a?b=c"),
+        ("http://example.org", "http://example.org"),
+        ("javascript:alert(1)", ""),
+        (" https://example.org", ""),
+        ("//example.org", ""),
+        ("data:text/html,x", ""),
+        ("", ""),
+        ("https://" + "x" * 2000, ""),
+    ],
+)
+def test_only_web_addresses_become_links(url, address):
+    assert web_address(url) == address
+
+
+def test_phrases_are_a_table(tmp_path):
+    rows = [phrase("old man", 1200), phrase("x" * 500, 3)]
+    table = sample_rows(write_dataset(tmp_path / "p", PHRASES, [[rows]]).manifest, rows)
+    assert isinstance(table, samples.Table)
+    assert table.columns == ["phrase", "label", "frequency", "document_frequency", "label_shares"]
+    assert table.numbers == {"frequency", "document_frequency"}
+    assert table.rows[0] == ["old man", "NP", "1,200", "1", "NP 100%"]
+    assert table.rows[1][0] == "x" * 160 + " …"
+
+
+def test_a_record_type_that_nobody_described_is_a_table_of_its_plain_columns(tmp_path):
+    rows = [{"source": "wiki", "title": "A", "target_title": "B"}]
+    table = sample_rows(write_dataset(tmp_path / "r", REDIRECTS, [[rows]]).manifest, rows)
+    assert table == samples.Table(["source", "title", "target_title"], frozenset(), [["wiki", "A", "B"]])

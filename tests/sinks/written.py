@@ -1,0 +1,153 @@
+"""Datasets of literal rows, made by a real build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from schemas.manifest import Input, Manifest, read_manifest
+from schemas.storage import Folder
+
+Row = dict[str, Any]
+
+
+class Shard(NamedTuple):
+    index: int
+
+
+@dataclass(frozen=True)
+class Write(Stage):
+    """Unit: a shard, given as the rows of its row groups. The first one brings the rejects and the filtered, too."""
+
+    name: ClassVar[str] = "write"
+    counts: ClassVar[str] = "rows"
+    Unit: ClassVar[type] = Shard
+
+    label: str
+    schema: pa.Schema = field(metadata={"location": True})
+    shards: Sequence[Sequence[Sequence[Row]]] = location(default=())
+    rejects: Sequence[Row] = location(default=())
+    filtered: Mapping[str, int] = location(default_factory=dict)
+    licences: Mapping[str, int] = location(default_factory=dict)
+
+    def plan(self, work: Work) -> list[Shard]:
+        return [Shard(index) for index in range(len(self.shards))]
+
+    def process(self, unit: Shard, write: UnitWriter) -> None:
+        with write.file("train", self.schema) as group:
+            for rows in self.shards[unit.index]:
+                group(pa.Table.from_pylist(list(rows), schema=self.schema))
+                write.ledger.read += len(rows)
+                write.ledger.written += len(rows)
+        if unit.index == 0:
+            for reject in self.rejects:
+                write.reject(**reject)
+            write.ledger.filtered.update(self.filtered)
+            write.ledger.read += len(self.rejects) + sum(self.filtered.values())
+            write.counters.update({f"licence:{name}": number for name, number in self.licences.items()})
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished dataset."""
+
+    folder: Folder
+    manifest: Manifest
+    path: Path = field(default_factory=Path)
+
+
+def write_dataset(
+    path: Path,
+    schema: pa.Schema,
+    shards: Sequence[Sequence[Sequence[Row]]],
+    *,
+    rejects: Sequence[Row] = (),
+    filtered: Mapping[str, int] | None = None,
+    licences: Mapping[str, int] | None = None,
+    made_from: Written | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Written:
+    """A dataset with these rows: shards of row groups."""
+    stage = Write(str(path), schema, shards, rejects, filtered or {}, licences or {})
+    if made_from:
+        source = Input("dataset", made_from.folder.name, str(made_from.path), made_from.manifest.fingerprint)
+    else:
+        source = Input("file", "raw.txt", "/raw/raw.txt", "0" * 64, 12_345)
+    build = Build(Folder(str(path)), schema, (stage,), (source,), options or {})
+    build.begin(resume=False)
+    for unit in open_stage(build.work, stage):
+        run_unit(build.work, stage, unit)
+    close_stage(build.work, stage)
+    build.finish()
+    return Written(build.output, read_manifest(build.output), path)
+
+
+def document(number: int, *, text: str = "A text.", title: str = "Title", links: Sequence[Row] = ()) -> Row:
+    return {
+        "doc_id": f"wiki:{number}",
+        "source": "wiki",
+        "title": title,
+        "url": f"https://example.org/{number}",
+        "licence": "CC BY-SA 4.0",
+        "text": text,
+        "links": list(links),
+    }
+
+
+def phrase(name: str, frequency: int, *, label: str = "NP") -> Row:
+    shares = {each: float(each == label) for each in ("NP", "VP", "PP", "ADJP", "ADVP")}
+    return {
+        "phrase": name,
+        "label": label,
+        "label_shares": shares,
+        "frequency": frequency,
+        "document_frequency": 1,
+        "entity_type": "",
+    }
+
+
+def context(name: str, text: str, *, frequency: int = 1, **more: Any) -> Row:
+    """A context; `text` has the mask once."""
+    row = {
+        "phrase": name,
+        "label": "NP",
+        "frequency": frequency,
+        "surface": name,
+        "context": text,
+        "mask_start": text.index("[MASK]"),
+        "anchor": name,
+        "positive": text,
+        "negative": "another [MASK] here",
+        "doc_id": "wiki:1",
+        "sentence_id": "wiki:1#0",
+        "start_char": 4,
+        "end_char": 4 + len(name),
+        "source": "wiki",
+        "title": "Title",
+        "url": "https://example.org/1",
+        "licence": "CC BY-SA 4.0",
+    }
+    return row | more
+
+
+def sentence(words: str, constituents: Sequence[tuple[str, int, int]], *, start: int = 0) -> Row:
+    """A sentence of words one blank apart."""
+    tokens, place = [], start
+    for word in words.split(" "):
+        tokens.append({"start_char": place, "end_char": place + len(word), "tag": "NN"})
+        place += len(word) + 1
+    return {
+        "sentence_id": f"wiki:1#{start}",
+        "doc_id": "wiki:1",
+        "start_char": start,
+        "text": words,
+        "tokens": tokens,
+        "constituents": [
+            {"label": label, "start_token": first, "end_token": last} for label, first, last in constituents
+        ],
+    }
