@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from chromium import Chromium, chromium, find_chromium
-from test_report_page import hostile
-from written import Written, context, document, phrase, sentence, write_dataset
+from written import Written, context, document, hostile, phrase, sentence, write_dataset
 
 from schemas.manifest import Manifest
 from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, SENTENCES

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import lxml.html
 import pytest
-from written import Written, context, document, phrase, sentence, write_dataset
+from written import REJECT, Written, context, document, hostile, phrase, write_dataset
 
 from pipelines.report import main
 from schemas.manifest import Ledger, Manifest, read_manifest
@@ -19,8 +19,6 @@ from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
 from schemas.storage import Folder
 from transforms.sinks.figures import duration, plain, share, size
 from transforms.sinks.report import dataset_report, history
-
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;\u2028\u202e{{ 7 * 7 }}\x00<!--"
 
 
 @pytest.mark.parametrize(
@@ -119,30 +117,6 @@ def test_datasets_that_were_moved_or_written_anew_are_left_out(tmp_path):
     write_dataset(tmp_path / "documents", DOCUMENTS, [[[document(1)]]], made_from=contexts)
     assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
     assert "does not lie where the manifest names it" in dataset_report(contexts.folder, contexts.manifest)
-
-
-REJECT = {"reason": "bad_xml", "source": HOSTILE, "position": HOSTILE, "excerpt": HOSTILE, "exception": HOSTILE}
-
-
-def hostile(folder: Path) -> list[Written]:
-    """Datasets of each record type that hold hostile strings wherever a corpus can put them."""
-    text = f"{HOSTILE} [MASK] {HOSTILE}"
-    link = {"start_char": 0, "end_char": 5, "target_title": HOSTILE, "entity_id": HOSTILE}
-    strings = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), HOSTILE)
-    other = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), "other")
-    documents = [document(1, links=[link]) | strings | {"text": HOSTILE}, document(2) | other]
-    contexts = [context(HOSTILE, text, negative=HOSTILE) | strings, context("b", "[MASK]", label=HOSTILE) | other]
-    words = sentence(HOSTILE, [("NP", 0, 1), (HOSTILE, 0, 1)])
-    phrases = [phrase(HOSTILE, 2), phrase("b", 1) | {"label": HOSTILE}]
-    redirects = [{"source": HOSTILE, "title": HOSTILE, "target_title": HOSTILE}]
-    common = {"rejects": [REJECT], "licences": {HOSTILE: 1}, "options": {HOSTILE: HOSTILE, "mask_token": "[MASK]"}}
-    return [
-        write_dataset(folder / "documents", DOCUMENTS, [[documents]], **common),
-        write_dataset(folder / "contexts", CONTEXTS, [[contexts]], **common),
-        write_dataset(folder / "sentences", SENTENCES, [[[words]]], **common),
-        write_dataset(folder / "phrases", PHRASES, [[phrases]], **common),
-        write_dataset(folder / "redirects", REDIRECTS, [[redirects]], **common),
-    ]
 
 
 def test_hostile_strings_stay_text(tmp_path):

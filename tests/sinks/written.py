@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, Manifest, read_manifest
+from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
 from schemas.storage import Folder
 
 Row = dict[str, Any]
@@ -151,3 +152,30 @@ def sentence(words: str, constituents: Sequence[tuple[str, int, int]], *, start:
             {"label": label, "start_token": first, "end_token": last} for label, first, last in constituents
         ],
     }
+
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;\u2028\u202e{{ 7 * 7 }}\x00<!--"
+"""What a corpus may hold to get out of its place in a page or on a terminal."""
+
+REJECT = {"reason": "bad_xml", "source": HOSTILE, "position": HOSTILE, "excerpt": HOSTILE, "exception": HOSTILE}
+
+
+def hostile(folder: Path) -> list[Written]:
+    """Datasets of each record type that hold hostile strings wherever a corpus can put them."""
+    text = f"{HOSTILE} [MASK] {HOSTILE}"
+    link = {"start_char": 0, "end_char": 5, "target_title": HOSTILE, "entity_id": HOSTILE}
+    strings = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), HOSTILE)
+    other = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), "other")
+    documents = [document(1, links=[link]) | strings | {"text": HOSTILE}, document(2) | other]
+    contexts = [context(HOSTILE, text, negative=HOSTILE) | strings, context("b", "[MASK]", label=HOSTILE) | other]
+    words = sentence(HOSTILE, [("NP", 0, 1), (HOSTILE, 0, 1)])
+    phrases = [phrase(HOSTILE, 2), phrase("b", 1) | {"label": HOSTILE}]
+    redirects = [{"source": HOSTILE, "title": HOSTILE, "target_title": HOSTILE}]
+    common = {"rejects": [REJECT], "licences": {HOSTILE: 1}, "options": {HOSTILE: HOSTILE, "mask_token": "[MASK]"}}
+    return [
+        write_dataset(folder / "documents", DOCUMENTS, [[documents]], **common),
+        write_dataset(folder / "contexts", CONTEXTS, [[contexts]], **common),
+        write_dataset(folder / "sentences", SENTENCES, [[[words]]], **common),
+        write_dataset(folder / "phrases", PHRASES, [[phrases]], **common),
+        write_dataset(folder / "redirects", REDIRECTS, [[redirects]], **common),
+    ]
