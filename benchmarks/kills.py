@@ -1,0 +1,208 @@
+"""Kill a run again and again, and see that --resume gives what an uninterrupted run gives.
+
+    python -m benchmarks.kills --moments 20 --input enwiki-fragment.xml.bz2
+
+One run of the main job goes through undisturbed. Then, at each of so many seeded moments (a number of finished units,
+and a part of a second), a run is begun, and one of its workers or all of it is killed by SIGKILL; a killed run is
+followed by `--resume`. Each must end with
+the same shards, side tables included; no unit with a completion record may be done again; nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from schemas.errors import UserError
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+
+_MARK = f"PHRASEMILL_KILLS={os.getpid()}".encode()
+_DATASETS = ("", "-documents", "-sentences", "-phrases")
+_DONE_BEFORE = re.compile(r"^(\w+): [\d,]+ units? \(([\d,]+) done before\)", re.MULTILINE)
+
+
+class Moment(NamedTuple):
+    """When to kill: so many seconds after so many units are finished."""
+
+    units: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.units:5,} units + {self.seconds:.2f} s"
+
+
+class Outcome(NamedTuple):
+    """What came of one kill: `problems` is empty if all was well."""
+
+    moment: Moment
+    killed: str
+    units_kept: int
+    problems: list[str]
+
+
+def hashes(output: Path) -> dict[str, str]:
+    """The sha256 of every published file of a run's datasets, as their manifests name them."""
+    found = {}
+    for suffix in _DATASETS:
+        folder = Folder(f"{output}{suffix}")
+        manifest = read_manifest(folder)
+        for shards in (*manifest.splits.values(), *manifest.sides.values()):
+            found.update({f"{suffix}/{shard.path}": folder.sha256(shard.path) for shard in shards})
+    return found
+
+
+def kept_units(output: Path) -> dict[str, int]:
+    """Units that have a completion record, by stage, in the datasets that are not finished."""
+    counts: dict[str, set[str]] = {}
+    for suffix in _DATASETS:
+        for record in Path(f"{output}{suffix}").glob("_work/*/done/*.json"):
+            counts.setdefault(record.parent.parent.name, set()).add(record.name.split(".")[0])
+    return {stage: len(units) for stage, units in counts.items()}
+
+
+def finished_units(output: Path) -> int:
+    """Units that were finished so far, of all datasets."""
+    done = sum(kept_units(output).values())
+    for suffix in _DATASETS:
+        with contextlib.suppress(UserError):
+            done += sum(stage.units for stage in read_manifest(Folder(f"{output}{suffix}")).stages)
+    return done
+
+
+def left_over(output: Path) -> list[str]:
+    """Files that no finished run leaves."""
+    return [
+        f"{path} is left over"
+        for suffix in _DATASETS
+        for path in sorted(Path(f"{output}{suffix}").rglob("*"))
+        if path.name == "_work" or path.name.endswith(".part")
+    ]
+
+
+def command(arguments: Sequence[str], output: Path, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "pipelines.mine_contexts", *arguments, "--output", str(output), *flags]
+
+
+def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: bool, choice: random.Random) -> Outcome:
+    """Begin a run, kill a worker or all of it at a moment, and let it come to its end."""
+    run = subprocess.Popen(command(arguments, output), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and finished_units(output) < moment.units:
+        time.sleep(0.02)
+    time.sleep(moment.seconds)
+    problems: list[str] = []
+    kept: dict[str, int] = {}
+    if run.poll() is not None:
+        killed = "nothing: it was at its end"
+    elif whole:
+        killed = "the run"
+        run.kill()
+        run.wait()
+        _wait_until_gone()
+        kept = kept_units(output)
+    else:
+        workers = _workers(run.pid)
+        victim = choice.choice(workers) if workers else None
+        killed = "a worker" if victim else "nothing: there was no worker yet"
+        if victim:
+            _kill(victim)
+    error = run.communicate()[1]
+    if whole and run.returncode == -signal.SIGKILL:
+        again = subprocess.run(command(arguments, output, "--resume"), capture_output=True, text=True, check=False)
+        error, code = again.stderr, again.returncode
+        said = {stage: int(n.replace(",", "")) for stage, n in _DONE_BEFORE.findall(error)}
+        # A stage whose last record was written may have been closed; then it is not opened again.
+        problems += [
+            f"{stage}: {n} units had a record, {said.get(stage)} were taken"
+            for stage, n in kept.items()
+            if said.get(stage, n) != n
+        ]
+    else:
+        code = run.returncode
+    if code:
+        problems.append(f"exit status {code}: {error[-2000:]}")
+    if alive := _processes():
+        problems.append(f"processes {alive} are left over")
+    return Outcome(moment, killed, sum(kept.values()), problems + left_over(output))
+
+
+def _processes() -> list[int]:
+    """The runs that this process began, and their workers, by a mark in their environment."""
+    found = []
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit() and int(each.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                marked = _MARK in (each / "environ").read_bytes().split(b"\0")
+                zombie = (each / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+                if marked and not zombie:
+                    found.append(int(each.name))
+    return found
+
+
+def _workers(pid: int) -> list[int]:
+    """The worker processes of a run."""
+    found = []
+    for each in _processes():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
+            is_worker = any(b"multiprocessing.spawn" in word for word in words)
+            if is_worker and int(Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(each)
+    return found
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _wait_until_gone() -> None:
+    deadline = time.monotonic() + 20
+    while _processes() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--moments", type=int, default=20, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="for the outputs (default: a temporary one)")
+    chosen, rest = parser.parse_known_args(arguments)
+    name, value = _MARK.decode().split("=")
+    os.environ[name] = value
+    folder = chosen.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    reference = folder / "reference"
+    subprocess.run(command(rest, reference, "--overwrite"), check=True, stdout=subprocess.DEVNULL)
+    units, expected = finished_units(reference), hashes(reference)
+    print(f"undisturbed: {units} units, {len(expected)} files", flush=True)
+    choice = random.Random(chosen.seed)
+    wrong = 0
+    for number in range(chosen.moments):
+        moment, output = Moment(choice.randrange(units), choice.random()), folder / "killed"
+        outcome = kill_once(rest, output, moment, number % 2 == 0, choice)
+        problems = outcome.problems or ([] if hashes(output) == expected else ["the shards differ"])
+        wrong += bool(problems)
+        print(
+            f"{moment}: killed {outcome.killed}; {outcome.units_kept} units kept; {problems or 'the same'}", flush=True
+        )
+        for suffix in _DATASETS:
+            shutil.rmtree(f"{output}{suffix}", ignore_errors=True)
+    print(f"{chosen.moments - wrong} of {chosen.moments} ended with the same shards and nothing left over")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
