@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ["--workers", "2", "--shard-bytes", "2500"]
@@ -21,11 +29,34 @@ def chapters() -> dict[str, bytes]:
     return {name: text[: text.rindex(b".") + 1] for name, text in found.items()}
 
 
-def mine(inputs: str, output: str, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(inputs, output, *more), cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=300,
-    )  # fmt: skip
+def mine(inputs: str, output: str, *more: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run the job; variables of the environment that are None are unset."""
+    return run(command(inputs, output, *more), **environment)
+
+
+def run(arguments: Sequence[str], **environment: str | None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, cwd=ROOT, env=_changed(environment), capture_output=True, text=True, timeout=300)
+
+
+def kill(arguments: Sequence[str], *, when: Callable[[], object], **environment: str | None) -> str:
+    """Run a command, and kill it with its workers when something holds; returns what it printed."""
+    with tempfile.TemporaryFile("w+") as out:
+        started = subprocess.Popen(
+            arguments, cwd=ROOT, env=_changed(environment), stdout=out, stderr=out, start_new_session=True
+        )
+        end = time.monotonic() + 120
+        while started.poll() is None and time.monotonic() < end and not when():
+            time.sleep(0.02)
+        assert started.poll() is None, "it ended too early"
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        out.seek(0)
+        return out.read()
+
+
+def _changed(environment: Mapping[str, str | None]) -> dict[str, str]:
+    changed = {**os.environ, **environment}
+    return {name: value for name, value in changed.items() if value is not None}
 
 
 def command(inputs: str, output: str, *more: str) -> list[str]:
@@ -33,13 +64,15 @@ def command(inputs: str, output: str, *more: str) -> list[str]:
 
 
 def check(*datasets: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "schemas.check", *datasets], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    return run([sys.executable, "-m", "schemas.check", *datasets])
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(parquet: bytes) -> list[dict[str, Any]]:
+    return pq.read_table(io.BytesIO(parquet)).to_pylist()
 
 
 def shards(found: dict[str, bytes]) -> dict[str, bytes]:

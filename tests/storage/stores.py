@@ -38,6 +38,7 @@ class Store(NamedTuple):
     scheme: str
     endpoint: str
     environment: dict[str, str]
+    takes_any_key: bool = False
 
     @property
     def query(self) -> str:
@@ -62,7 +63,7 @@ def moto(scratch: Path) -> Iterator[Store]:
     assert server.stdin
     assert server.stdout
     try:
-        yield _s3(f"127.0.0.1:{int(server.stdout.readline())}")
+        yield _s3(f"127.0.0.1:{int(server.stdout.readline())}")._replace(takes_any_key=True)
     finally:
         server.stdin.close()
         server.wait(30)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import boto3
 import jobs
@@ -197,15 +195,7 @@ def test_the_same_bytes_as_on_a_disk(store: Store, uploaded: str, local: dict[st
 def test_resume_after_a_kill(store: Store, uploaded: str, local: dict[str, bytes]) -> None:
     output = store.address("resumed/c")
     sentences = store.folder("resumed/c-sentences/_work/parse")
-    run = subprocess.Popen(
-        jobs.command(uploaded, output, "--workers", "1"),
-        cwd=jobs.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    end = time.monotonic() + 120
-    while not sentences.files("done") and run.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
+    jobs.kill(jobs.command(uploaded, output, "--workers", "1"), when=lambda: sentences.files("done"))
     done = sentences.files("done")
     assert 1 <= len(done) < 3
     resumed = jobs.mine(uploaded, output, "--resume")
