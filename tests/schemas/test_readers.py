@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from literal import mine
 from literal import shard as literal_shard
@@ -59,6 +60,16 @@ def test_datasets(part, load_dataset):
 def test_datasets_streaming(part, load_dataset):
     folder, split, expected = part
     assert list(load_dataset(folder, split=split, streaming=True)) == expected
+
+
+def test_the_card_tells_what_is_in_the_files(part, load_dataset):
+    import datasets
+
+    folder, split, expected = part
+    info = datasets.load_dataset_builder(str(folder), cache_dir=os.environ["HF_HOME"]).info
+    (file, *_) = sorted(folder.glob(f"data/{split}-*.parquet"))
+    assert info.features == datasets.Features.from_arrow_schema(pq.read_schema(file))
+    assert info.splits[split].num_examples == len(expected)
 
 
 def test_datasets_of_one_name_are_told_apart(tmp_path, load_dataset):

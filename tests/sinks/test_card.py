@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
+from datasets import Features
+from huggingface_hub import DatasetCard
 
-from schemas.manifest import Manifest, Shard
+from schemas.manifest import Input, Manifest, Shard
+from schemas.records import RECORDS
 from transforms.sinks.card import dataset_card
 
 
-def header(rows: int, *, name: str = "contexts", licences: tuple[str, ...] = ()) -> dict[str, object]:
-    manifest = Manifest(
-        record="Context",
+def manifest(
+    rows: int = 1,
+    *,
+    record: str = "Context",
+    licences: tuple[str, ...] = (),
+    inputs: int = 0,
+    splits: tuple[str, ...] = ("train", "validation"),
+) -> Manifest:
+    return Manifest(
+        record=record,
         fingerprint="0" * 64,
         seed=0,
         options={},
-        inputs=[],
-        splits={
-            split: [Shard(f"data/{split}-00000-of-00001.parquet", rows, 9, "")] for split in ("train", "validation")
-        },
+        inputs=[Input("file", f"raw{number}.txt", "/raw", "f" * 64) for number in range(inputs)],
+        splits={split: [Shard(f"data/{split}-00000-of-00001.parquet", rows, 9, "")] for split in splits},
         sides={},
         stages=[],
         licences=dict.fromkeys(licences, 1),
@@ -27,7 +37,10 @@ def header(rows: int, *, name: str = "contexts", licences: tuple[str, ...] = ())
         cpu="",
         run={},
     )
-    return yaml.safe_load(dataset_card(manifest, name=name).split("---")[1])
+
+
+def header(made: Manifest, *, name: str = "contexts") -> dict[str, Any]:
+    return yaml.safe_load(dataset_card(made, name=name).split("---\n")[1])
 
 
 @pytest.mark.parametrize(
@@ -43,11 +56,11 @@ def header(rows: int, *, name: str = "contexts", licences: tuple[str, ...] = ())
     ],
 )
 def test_size_of_both_splits(rows, size):
-    assert header(rows)["size_categories"] == [size]
+    assert header(manifest(rows))["size_categories"] == [size]
 
 
 def test_splits_are_the_default_configuration():
-    assert header(1)["configs"] == [
+    assert header(manifest())["configs"] == [
         {
             "config_name": "default",
             "description": "sha256 2fc433c5ff5c11eb71fc4ee5a4030dc63914189c8d4fdc3a7e1878c409ab2e22",
@@ -61,9 +74,81 @@ def test_splits_are_the_default_configuration():
 
 @pytest.mark.parametrize("name", ["2024", "no", "mix: books", 'a "b"', "- x", "#1", "café"])
 def test_any_folder_name_is_a_name(name):
-    assert header(1, name=name)["pretty_name"] == name
+    assert header(manifest(), name=name)["pretty_name"] == name
 
 
-def test_licences_are_the_hubs_own_names():
-    assert header(1, licences=("CC BY-SA 4.0", "public domain", "unknown"))["license"] == ["cc-by-sa-4.0", "other"]
-    assert "license" not in header(1)
+@pytest.mark.parametrize(
+    ("licences", "expected"),
+    [
+        ((), {}),
+        (("CC BY-SA 4.0",), {"license": "cc-by-sa-4.0"}),
+        (("cc0-1.0", "CC BY-SA 3.0", "MIT"), {"license": ["cc-by-sa-3.0", "cc0-1.0", "mit"]}),
+        (("unknown",), {"license": "unknown"}),
+        (
+            ("CC BY-SA 4.0", "public domain", "unknown"),
+            {
+                "license": ["cc-by-sa-4.0", "other", "unknown"],
+                "license_name": "public-domain",
+                "license_details": "public domain",
+            },
+        ),
+        (
+            ("Ours, v2!", "<b>theirs</b>"),
+            {
+                "license": "other",
+                "license_name": "b-theirs-b-or-ours-v2",
+                "license_details": "b theirs /b, Ours, v2!",
+            },
+        ),
+        (("日本",), {"license": "other", "license_name": "other", "license_details": "日本"}),
+    ],
+)
+def test_licences_are_the_hubs_own_names(licences, expected):
+    found = header(manifest(licences=licences))
+    assert {key: value for key, value in found.items() if key.startswith("license")} == expected
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_features_are_those_of_the_files(record):
+    info = header(manifest(record=record))["dataset_info"]
+    assert Features._from_yaml_list(info["features"]) == Features.from_arrow_schema(RECORDS[record])
+
+
+def test_rows_and_bytes_of_the_splits():
+    info = header(manifest(7))["dataset_info"]
+    assert info["splits"] == [
+        {"name": "train", "num_bytes": 9, "num_examples": 7},
+        {"name": "validation", "num_bytes": 9, "num_examples": 7},
+    ]
+    assert (info["download_size"], info["dataset_size"]) == (18, 18)
+    assert header(manifest(0))["dataset_info"]["splits"] == []
+
+
+@pytest.mark.parametrize("record", ["Document", "Sentence", "Phrase", "Context"])
+def test_the_hubs_own_reader_takes_it(record):
+    """Its terms, as far as it knows them."""
+    card = DatasetCard(dataset_card(manifest(record=record, licences=("CC BY-SA 4.0",)), name="x"))
+    assert card.data.pretty_name == "x"
+    assert card.data.license == "cc-by-sa-4.0"
+    assert card.data.source_datasets == ["original"]
+    assert (card.data.language == ["en"]) is (record != "Document")
+    assert card.text.startswith("# x\n")
+
+
+def test_names_of_the_corpus_cannot_become_markup():
+    licence = "own\n| a | b |\n# <script>alert(1)</script> [x](javascript:y) `z`"
+    card = dataset_card(manifest(licences=(licence,)), name="a|b\n# c")
+    assert "<script>" not in card
+    assert "- own a b # script alert(1) /script x (javascript:y) z: 1 documents" in card.splitlines()
+    assert "# a b # c" in card.splitlines()
+    assert yaml.safe_load(card.split("---\n")[1])["pretty_name"] == "a|b\n# c"
+
+
+def test_a_long_list_of_inputs_ends():
+    lines = dataset_card(manifest(inputs=102), name="x").splitlines()
+    assert lines[lines.index("## Inputs") + 2] == "- file `raw0.txt` (ffffffffffffffff)"
+    assert lines[lines.index("## Inputs") + 102] == "- and 2 more"
+
+
+def test_the_card_points_to_the_report():
+    assert "`report.html`" in dataset_card(manifest(), name="x")

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from typing import Any
 
 import jinja2
+import pyarrow as pa
+import yaml
 
 from schemas.manifest import Manifest
 
 _STEPS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 """Bounds of the hubs' size categories, from a thousand rows on."""
 
-_LICENCES = {"CC BY-SA 4.0": "cc-by-sa-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC0 1.0": "cc0-1.0"}
+_LICENCES = frozenset(
+    {"unknown", "cc0-1.0", "gfdl", "odbl", "odc-by", "pddl", "mit", "apache-2.0", "unlicense", "wtfpl"}
+    | {f"cc-by-{version}" for version in ("2.0", "2.5", "3.0", "4.0")}
+    | {f"cc-by-{terms}-{version}" for terms in ("sa", "nc", "nd", "nc-sa", "nc-nd") for version in ("3.0", "4.0")}
+)
+"""The hubs' identifiers of licences that texts have; any other is "other", with its name beside it."""
+
+_TASKS = {
+    "Sentence": ["token-classification"],
+    "Phrase": ["feature-extraction"],
+    "Context": ["sentence-similarity", "feature-extraction", "fill-mask"],
+}
+"""What a dataset serves, in the hubs' terms. These records come of parsers of English."""
 
 _CARD = jinja2.Template(
     """---
-pretty_name: {{ name | tojson }}
-{% if licences -%}
-license:
-{% for each in licences %}- {{ each }}
-{% endfor -%}
-{% endif -%}
-size_categories:
-- {{ size }}
-configs:
-- config_name: default
-  description: sha256 {{ manifest.sha256 }}
-  data_files:
-{% for split, shards in manifest.splits.items() if shards | sum(attribute="rows") %}  - split: {{ split }}
-    path: data/{{ split }}-*.parquet
-{% endfor -%}
-tags:
-- phrasemill
-- phrase-representations
----
+{{ header }}---
 # {{ name }}
 
 {{ manifest.record }} records made by phrasemill {{ manifest.versions.get("phrasemill", "") }}; fingerprint \
 `{{ manifest.fingerprint[:16] }}`. `manifest.json` holds the options, the inputs, the ledgers and the sha256 of every \
-shard; `python -m schemas.check DIR` verifies them.
+shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, distributions, sample rows and rejects.
 
 | split | rows | shards | bytes |
 |---|---|---|---|
@@ -64,14 +62,15 @@ shard; `python -m schemas.check DIR` verifies them.
 {% endfor %}
 ## Inputs
 
-{% for each in manifest.inputs -%}
-- {{ each.kind }} `{{ each.name }}` ({{ each.hash[:16] }})
-{% endfor %}
+{% for each in manifest.inputs[:100] -%}
+- {{ each.kind }} `{{ inline(each.name) }}` ({{ each.hash[:16] }})
+{% endfor %}{% if manifest.inputs | length > 100 %}- and {{ manifest.inputs | length - 100 }} more
+{% endif %}
 {% if manifest.licences -%}
 ## Licences of the text
 
 {% for licence, documents in manifest.licences.items() -%}
-- {{ licence }}: {{ "{:,}".format(documents) }} documents
+- {{ inline(licence) }}: {{ "{:,}".format(documents) }} documents
 {% endfor %}
 Each record keeps the licence of the document that it comes from.
 {% endif -%}
@@ -88,11 +87,67 @@ def dataset_card(manifest: Manifest, *, name: str) -> str:
     alone, and would give the rows of another dataset that was written there before. It fails on a split without rows,
     which the header therefore leaves out.
     """
-    licences = sorted({_LICENCES.get(each, "other") for each in manifest.licences})
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
+    header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
     return _CARD.render(
-        manifest=manifest, name=name, size=_size(manifest.rows), licences=licences, columns=columns, reasons=_reasons
+        manifest=manifest, name=_inline(name), header=header, columns=columns, reasons=_reasons, inline=_inline
     )
+
+
+def _header(manifest: Manifest, name: str) -> dict[str, Any]:
+    """What hubs and `datasets` read, in their terms."""
+    found: dict[str, Any] = {"pretty_name": name, **_licences(manifest)}
+    tasks = _TASKS.get(manifest.record)
+    if tasks:
+        found |= {"language": ["en"], "task_categories": tasks, "annotations_creators": ["machine-generated"]}
+    found |= {"source_datasets": ["original"], "size_categories": [_size(manifest.rows)]}
+    filled = {split: shards for split, shards in manifest.splits.items() if any(each.rows for each in shards)}
+    files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in filled]
+    found["configs"] = [{"config_name": "default", "description": f"sha256 {manifest.sha256}", "data_files": files}]
+    size = sum(each.bytes for shards in filled.values() for each in shards)
+    found["dataset_info"] = {
+        "config_name": "default",
+        "features": [_feature(each) for each in manifest.schema],
+        "splits": [
+            {
+                "name": split,
+                "num_bytes": sum(each.bytes for each in shards),
+                "num_examples": sum(each.rows for each in shards),
+            }
+            for split, shards in filled.items()
+        ],
+        "download_size": size,
+        "dataset_size": size,
+    }
+    return found | {"tags": ["phrasemill", "phrase-representations"]}
+
+
+def _feature(field: pa.Field) -> dict[str, Any]:
+    """A column as the header of a card has it."""
+    if pa.types.is_list(field.type):
+        of = field.type.value_type
+        return {"name": field.name, "list": [_feature(each) for each in of] if pa.types.is_struct(of) else str(of)}
+    if pa.types.is_struct(field.type):
+        return {"name": field.name, "struct": [_feature(each) for each in field.type]}
+    names = {"float": "float32", "double": "float64"}
+    return {"name": field.name, "dtype": names.get(str(field.type), str(field.type))}
+
+
+def _licences(manifest: Manifest) -> dict[str, Any]:
+    """The licences of the texts by the hubs' identifiers; the names of those that have none are put beside them."""
+    identifiers = {each: re.sub(r"\s+", "-", each.strip().lower()) for each in manifest.licences}
+    found = sorted({each if each in _LICENCES else "other" for each in identifiers.values()})
+    others = sorted(name for name, identifier in identifiers.items() if identifier not in _LICENCES)
+    header: dict[str, Any] = {"license": found[0] if len(found) == 1 else found} if found else {}
+    if others:
+        header["license_name"] = re.sub(r"[^a-z0-9.]+", "-", "-or-".join(others).lower())[:80].strip("-") or "other"
+        header["license_details"] = ", ".join(map(_inline, others))[:1000]
+    return header
+
+
+def _inline(text: str) -> str:
+    """A name that cannot become markup: on one line, without what Markdown or a table would read as its own."""
+    return " ".join(re.sub(r"[`|<>\[\]]", " ", text).split())[:200]
 
 
 def _size(rows: int) -> str:
