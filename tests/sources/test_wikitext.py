@@ -147,7 +147,7 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("&amp;lt;", "&lt;"),
         ("&#42; not a list\n\n&#91;&#91;a&#93;&#93;", "* not a list\n\n[[a]]"),
         ("a\u00a0b\u202fc\u3000d", "a b c d"),
-        ("so\u00adft \u200bzero\u2060 &shy;&zwnj;", "soft zero "),
+        ("so\u00adft \u200bzero\u2060 &shy;&zwnj;", "soft zero"),
         ("a\tb   c \n", "a b c"),
         ("a\r\nb", "a b"),
         ("&#10;&#0;&#xD800;a", "&#xD800;a"),

@@ -2,10 +2,14 @@
 
 Ids: "<file name>:<member>", in the archive's order; a second member of one name is "<member>~2". Members that are not
 text files are filtered out. Nothing is unpacked to disk, so what a member's name says of folders means nothing.
+
+What an archive says of itself is not believed: sizes, counts and offsets are checked against what is read, and no more
+is read or decompressed of a member than --max-document-bytes.
 """
 
 from __future__ import annotations
 
+import bz2
 import lzma
 import posixpath
 import re
@@ -15,16 +19,21 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
+from typing import Protocol
 
+import pyarrow as pa
+import xxhash
 from pyarrow import fs
 
 from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.lines import is_plain
-from transforms.sources.streams import BLOCK, REMEDY, Damaged, chunks
+from transforms.sources.streams import BLOCK, PIECE, REMEDY, Damaged, chunks
 
 NOT_TEXT = "not_a_text_file"
+MAX_TEXT_FILES = 2_000_000  # of one archive: their names are kept, to tell those of one name apart
 
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # a first member, or the end of an archive without members
 _TAR_MAGIC = slice(257, 262)
@@ -39,6 +48,7 @@ _ZIP_ERRORS = (
     OSError,
     ValueError,
     LookupError,
+    MemoryError,  # a claim of more bytes than there are
 )
 
 
@@ -75,16 +85,27 @@ class Archive:
 ARCHIVE = Archive()
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
 class _Names:
     """Member names as ids need them: text, and each once."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._counts: dict[int, int] = {}  # by hash: a name can be long, and of names there can be many
 
     def unique(self, name: str) -> str:
+        """Raises ValueError at one name too many."""
         name = posixpath.normpath(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-        count = self._seen[name] = self._seen.get(name, 0) + 1
-        return name if count == 1 else f"{name}~{count}"
+        name = _CONTROL.sub("\ufffd", name)
+        if len(self._counts) >= MAX_TEXT_FILES:
+            raise ValueError(f"more than {MAX_TEXT_FILES:,} text files; divide it")
+        key, again = xxhash.xxh3_64_intdigest(name.encode()), name
+        while xxhash.xxh3_64_intdigest(again.encode()) in self._counts:
+            self._counts[key] += 1
+            again = f"{name}~{self._counts[key]}"
+        self._counts[xxhash.xxh3_64_intdigest(again.encode())] = 1
+        return again
 
 
 def _is_text_file(name: str) -> bool:
@@ -112,44 +133,114 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
         try:
             archive = zipfile.ZipFile(source)
         except _ZIP_ERRORS as error:
-            message = f"{file.path!r} ends at byte {file.size:,} without a directory of its members ({error}); {REMEDY}"
-            yield Corrupt("truncated", file.size, message)
+            cut = "not a zip file" in str(error) or file.size < zipfile.sizeEndCentDir  # type: ignore[attr-defined]
+            what = f"ends at byte {file.size:,} without" if cut else "does not have"
+            message = f"{file.path!r} {what} a readable directory of its members ({error}); {REMEDY}"
+            yield Corrupt("truncated" if cut else "corrupt", file.size, message)
             return
-        for info in archive.infolist():
+        for info, end in _with_ends(archive):
             if info.is_dir():
                 continue
             if not _is_text_file(info.filename):
                 yield Filtered(NOT_TEXT)
                 continue
-            member = names.unique(info.filename)
+            byte = min(max(0, info.header_offset), file.size)
             try:
-                with archive.open(info) as stream:
-                    # The sizes that the archive states may lie: one byte more than the limit is enough to know.
-                    data = stream.read(options.max_document_bytes + 1)
+                member = names.unique(info.filename)
+            except ValueError as error:
+                yield Corrupt("corrupt", byte, f"{file.path!r} holds {error}; {REMEDY}")
+                return
+            try:
+                data = _member(source, info, end, limit=options.max_document_bytes)
             except _ZIP_ERRORS as error:
-                yield _damaged_member(file, member, info.header_offset, error)
+                what = f"member {member!r} at byte {byte:,}, is damaged ({error})"
+                yield Corrupt("corrupt", byte, f"{file.path!r}, {what}; {REMEDY}")
             else:
-                yield partial(_item, data, member, info.header_offset, file, options)
+                yield partial(_item, data, member, byte, file, options)
 
 
-def _damaged_member(file: InputFile, member: str, byte: int, error: Exception) -> Corrupt:
-    what = "is encrypted" if "encrypted" in str(error) else f"is damaged ({error})"
-    return Corrupt("corrupt", byte, f"{file.path!r}, member {member!r} at byte {byte:,}, {what}; {REMEDY}")
+def _with_ends(archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipInfo, int]]:
+    """The members with the byte up to which each may reach: where the next one, or the directory, begins.
+
+    A second member in the same place has none.
+    """
+    infos = archive.infolist()
+    starts = sorted({info.header_offset for info in infos} | {archive.start_dir})
+    ends = dict(pairwise(starts))
+    return ((info, ends.pop(info.header_offset, -1)) for info in infos)
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+def _member(source: pa.NativeFile, info: zipfile.ZipInfo, end: int, *, limit: int) -> bytes:
+    """The bytes of a member, or `limit` + 1 of them if there are more. Raises BadZipFile and its decompressor's errors.
+
+    zipfile's own reader decompresses bzip2 and LZMA without a limit, and lets members overlap, so that a small file
+    holds petabytes.
+    """
+    if info.flag_bits & 0x41:
+        raise zipfile.BadZipFile("it is encrypted")
+    source.seek(info.header_offset)
+    header = source.read(zipfile.sizeFileHeader)  # type: ignore[attr-defined]
+    if not header.startswith(_ZIP_MAGIC[0]):
+        raise zipfile.BadZipFile("no member begins there")
+    left = info.compress_size
+    start = info.header_offset + len(header) + sum(struct.unpack("<HH", header[26:]))
+    if start + left > end:
+        raise zipfile.BadZipFile("it overlaps another one")
+    source.seek(start)
+    decompressor: _Decompressor | None = None
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        decompressor = zlib.decompressobj(wbits=-15)
+    elif info.compress_type == zipfile.ZIP_BZIP2:
+        decompressor = bz2.BZ2Decompressor()
+    elif info.compress_type == zipfile.ZIP_LZMA:
+        _, size, properties, dictionary = struct.unpack("<HHBI", source.read(9))
+        if size != 5:
+            raise zipfile.BadZipFile("its LZMA properties are of another size")
+        left -= 9
+        decompressor = _lzma(properties, min(dictionary, max(limit, 1 << 12)))
+    elif info.compress_type != zipfile.ZIP_STORED:
+        raise zipfile.BadZipFile(f"compression method {info.compress_type} is not supported")
+    data = bytearray()
+    while left > 0 and len(data) <= limit:
+        piece = source.read(min(left, PIECE))
+        left -= len(piece)
+        # As long as less comes out than is allowed to, a decompressor has taken in all that it was given.
+        data += decompressor.decompress(piece, limit + 1 - len(data)) if decompressor else piece
+    if len(data) <= limit and (len(data) != info.file_size or zlib.crc32(data) != info.CRC):
+        raise zipfile.BadZipFile("its size or its checksum (CRC-32) is another")
+    return bytes(data)
+
+
+def _lzma(properties: int, dictionary: int) -> lzma.LZMADecompressor:
+    rest, literal_context = divmod(properties, 9)
+    positions, literal_positions = divmod(rest, 5)
+    options = {"dict_size": dictionary, "lc": literal_context, "lp": literal_positions, "pb": positions}
+    return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1, **options}])
 
 
 # ---- tar
 
+_HEADER_BYTES = 1 << 18  # of one member, its long names and attributes included
+
 
 class _Stream:
-    """The decompressed bytes of a file as tarfile reads them: forwards only."""
+    """The decompressed bytes of a file as tarfile reads them: forwards only.
 
-    def __init__(self, filesystem: fs.FileSystem, path: str, limit: int) -> None:
+    `allowed`: how many bytes may still be read. Headers of headers, sparse maps and the like go on for as long as they
+    claim to, and are kept in memory.
+    """
+
+    def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
         self._plain = is_plain(filesystem, path)
         self._chunks = chunks(filesystem, path)
         self._chunk = b""
         self._at = 0
-        self._limit = limit
         self._position = 0
+        self.allowed = 0
         self._stored = 0
 
     @property
@@ -170,8 +261,9 @@ class _Stream:
             pass
 
     def read(self, size: int) -> bytes:
-        if size > self._limit:  # a header that claims to go on for gigabytes
-            raise tarfile.ReadError(f"a header of {size:,} bytes")
+        self.allowed -= size
+        if self.allowed < 0:
+            raise tarfile.ReadError(f"a member whose headers have more than {_HEADER_BYTES:,} bytes")
         return self._take(size)
 
     def _take(self, size: int) -> bytes:
@@ -208,8 +300,7 @@ class _Member(tarfile.TarInfo):
 
 def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Record]:
     try:
-        stream = _Stream(filesystem, file.path, limit=options.max_document_bytes + tarfile.RECORDSIZE)
-        yield from _members(stream, file, options)
+        yield from _members(_Stream(filesystem, file.path), file, options)
     except Damaged as damage:
         yield Corrupt(damage.reason, damage.byte, damage.message)
 
@@ -217,21 +308,25 @@ def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
 def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator[Record]:
     names = _Names()
     try:
+        stream.allowed = _HEADER_BYTES
         archive = tarfile.TarFile(fileobj=stream, mode="r", tarinfo=_Member, errorlevel=2)  # type: ignore[arg-type]
         while member := archive.next():
             archive.members = []  # type: ignore[attr-defined]  # else tarfile remembers each of them
             if member.isdir():
                 continue
             byte = stream.stored
-            name = names.unique(member.name)
             if not member.isreg() or not _is_text_file(member.name):
                 yield Filtered(NOT_TEXT)
-            elif member.size > options.max_document_bytes:
-                yield too_large(f"member {name!r} at byte {byte}", b"", options)
-            elif content := archive.extractfile(member):
-                yield partial(_item, content.read(), name, byte, file, options)
+            else:
+                name = names.unique(member.name)
+                if member.size > options.max_document_bytes:
+                    yield too_large(f"member {name!r} at byte {byte}", b"", options)
+                elif content := archive.extractfile(member):
+                    stream.allowed = options.max_document_bytes + tarfile.RECORDSIZE
+                    yield partial(_item, content.read(), name, byte, file, options)
+            stream.allowed = _HEADER_BYTES
         stream.drain()
-    except (tarfile.TarError, OSError, ValueError, LookupError, OverflowError) as error:
+    except (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError) as error:
         ends = str(error) in ("no end mark", "unexpected end of data", "truncated header")
         what = "ends inside the tar archive" if ends else "holds a damaged tar archive"
         message = f"{file.path!r} {what} ({error}) at byte {stream.stored:,}; {REMEDY}"

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from pyarrow import fs
@@ -23,7 +24,7 @@ from pyarrow import fs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.streams import Damaged, chunks
-from transforms.sources.text import clean, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
+from transforms.sources.text import clean, lines_of, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
 
 PUBLIC_DOMAIN = "public domain"
 UNKNOWN_LICENCE = "unknown"
@@ -62,8 +63,9 @@ _CREDITS = re.compile(
     r"|Project Gutenberg has|(?:and )?(?:the )?(?:Online )?Distributed Proofread|https?://|See \d+-h\.)",
     re.IGNORECASE,
 )
+_NEWLINES = re.compile(r"\n*")
 _NOTES_WITHIN = 3_000  # characters from the end, or a twentieth of the text
-_TRANSCRIBERS_HEADING = re.compile(r"\n\W*Transcriber'?s?'? (?:End ?)?Notes?\b", re.IGNORECASE)
+_TRANSCRIBERS_HEADING = re.compile(r"\n\W{0,100}Transcriber'?s?'? (?:End ?)?Notes?\b", re.IGNORECASE)
 
 _CONTENTS = re.compile(r"(?:TABLE OF )?CONTENTS[.:]?", re.IGNORECASE)
 _CONTENTS_WITHIN = 30_000  # characters
@@ -114,9 +116,9 @@ def without_footer(text: str) -> str:
     """Gutenberg's text up to its closing line or marker, and without transcribers' notes at its end."""
     if marker := _END.search(text):
         text = text[: marker.start()]
-    lines = list(_END_LINE.finditer(text))
-    if lines and len(text) - lines[-1].start() < _END_LINE_BEFORE:
-        text = text[: lines[-1].start()]
+    last = deque(_END_LINE.finditer(text, max(0, len(text) - _END_LINE_BEFORE + 1)), maxlen=1)
+    if last:
+        text = text[: last[0].start()]
     behind = max(len(text) // 2, len(text) - max(_NOTES_WITHIN, len(text) // 20))
     notes = _TRANSCRIBERS_HEADING.search(text, behind)
     return text[: notes.start()] if notes else text
@@ -127,38 +129,43 @@ def without_contents(text: str) -> str:
 
     It is if the table's first entry stands again behind it, not too far, with nothing but short lines between.
     """
-    lines = text[: len(text) // 4 + _CONTENTS_WITHIN].split("\n")
-    start = next((i for i, line in enumerate(lines) if _CONTENTS.fullmatch(line)), None)
-    if start is None or sum(map(len, lines[:start])) > _CONTENTS_WITHIN:
+    lines = enumerate(lines_of(text[: len(text) // 4 + _CONTENTS_WITHIN]))
+    start = next((at for number, (at, line) in lines if _CONTENTS.fullmatch(line)), None)
+    if start is None or start > _CONTENTS_WITHIN:
         return text
-    entries = [i for i in range(start + 1, len(lines)) if _entry(lines[i])][: _MOST_ENTRIES + 2]
-    first = next((i for i in entries if _entry(lines[i]) not in ("page", "chapter")), None)
+    entries = list(islice(((number, at, line) for number, (at, line) in lines if _entry(line)), _MOST_ENTRIES + 2))
+    first = next((number for number, _, line in entries if _entry(line) not in ("page", "chapter")), None)
     if first is None:
         return text
-    wanted = _entry(lines[first])
-    for i, following in pairwise(entries):
-        if i > first and (len(lines[i]) > _LONGEST_ENTRY or not wanted):
+    wanted = next(_entry(line) for number, _, line in entries if number == first)
+    for (number, at, line), (_, _, following) in pairwise(entries):
+        if number > first and (len(line) > _LONGEST_ENTRY or not wanted):
             return text
-        if i > first + 1 and wanted in (_entry(lines[i]), f"{_entry(lines[i])} {_entry(lines[following])}"):
-            return tidy("\n".join([*lines[:start], text[sum(len(line) + 1 for line in lines[:i]) :]]))
+        if number > first + 1 and wanted in (_entry(line), f"{_entry(line)} {_entry(following)}"):
+            return tidy(text[:start] + text[at:])
     return text
 
 
 def _entry(line: str) -> str:
     """A line of a table of contents as its heading might be written: words alone, in lower case, no page number."""
-    words = re.findall(r"\w+", _PAGE.sub("", line).lower())
+    words = re.findall(r"\w+", _PAGE.sub("", line[: 4 * _LONGEST_ENTRY]).lower())
     return " ".join(words[1:] if words[:1] == ["chapter"] else words)
 
 
 def without_credits(text: str) -> str:
     """Gutenberg's text without who scanned, proofread and produced it."""
-    rest = text.lstrip()
-    while _CREDITS.match(rest):
-        paragraph, _, rest = rest.partition("\n\n")
-        rest = rest.lstrip("\n")
-        if re.fullmatch(r"\W*Transcriber'?s? Notes?\W*", paragraph, re.IGNORECASE):  # only a heading
-            rest = rest.partition("\n\n")[2].lstrip("\n")
-    return rest
+    text = text.lstrip()
+    at = 0
+    while at < _HEADER_WITHIN and _CREDITS.match(text, at, at + _HEADER_WITHIN):
+        start, at = at, _next_paragraph(text, at)
+        if at - start < 200 and re.fullmatch(r"\W*Transcriber'?s? Notes?\W*", text[start:at], re.IGNORECASE):
+            at = _next_paragraph(text, at)  # that was only a heading
+    return text[at:]
+
+
+def _next_paragraph(text: str, at: int) -> int:
+    end = text.find("\n\n", at)
+    return _NEWLINES.match(text, end).end() if end >= 0 else len(text)  # type: ignore[union-attr]
 
 
 def _title_of_slug(slug: str) -> str:

@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from pyarrow import fs
 
 from transforms.sources.books import book_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import lines, split_lines
 from transforms.sources.streams import REMEDY, Damaged
 from transforms.sources.text import clean
@@ -32,6 +33,11 @@ class Provenance(NamedTuple):
     collection: str
 
 
+LONGEST_FIELD = 2_000  # characters; what is longer is no title, address or name
+_MEASURED_FROM = 1 << 22  # bytes of a line
+MAX_VALUES = 1_000_000
+"""Values of one record. Three bytes of JSON can become seventy of memory; what is as large as a book is text."""
+
 _NAMES = (("title",), ("url", "source_url"), ("licence", "license"), ("pile_set_name",))
 
 
@@ -42,7 +48,7 @@ def provenance_of(record: Mapping[str, object]) -> Provenance:
     found = []
     for names in _NAMES:
         values = (place.get(name) for name in names for place in places)
-        value = next((value for value in values if isinstance(value, str)), "")
+        value = next((each for each in values if isinstance(each, str) and len(each) <= LONGEST_FIELD), "")
         found.append(" ".join(clean(value).split()))
     return Provenance(*found)
 
@@ -121,6 +127,8 @@ def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, opt
         text = (data.removeprefix(b"\xef\xbb\xbf") if start == 0 else data).decode()
     except UnicodeDecodeError as error:
         return not_utf8(where, stored + error.start if stored == start else stored, error)
+    if len(data) > _MEASURED_FROM and _values(text) > MAX_VALUES:
+        return Rejected("record_too_large", f"byte {start}", text[:200], f"more than {MAX_VALUES:,} values")
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -142,6 +150,23 @@ def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, opt
     return document_of(value, provenance_of(record), file=file, position=start)
 
 
+def _values(text: str) -> int:
+    """About how many values the JSON has; stops counting behind MAX_VALUES, and where the JSON is damaged."""
+    values = at = 0
+    while values <= MAX_VALUES:
+        quote = text.find('"', at)
+        end = quote if quote >= 0 else len(text)
+        values += 1 + sum(text.count(mark, at, end) for mark in ",[{")
+        if quote < 0:
+            break
+        try:
+            at = json.decoder.scanstring(text, quote + 1, False)[1]  # type: ignore[attr-defined]
+        except ValueError:
+            break
+    return values
+
+
 def columns_remedy(names: Mapping[str, object] | list[str]) -> str:
     """What to do about a missing column: name another of those that are there."""
-    return f"name its text with --text-column (it has {', '.join(map(repr, list(names)[:20])) or 'no columns'})"
+    shown = ", ".join(repr(name[:100]) for name in islice(names, 20))
+    return f"name its text with --text-column (it has {shown or 'no columns'})"

@@ -2,6 +2,9 @@
 
 Ids: "<file name>:<row>", the row counted in the file from 0. Title, address and licence are taken where a column has a
 usual name, the collection as for JSON lines. Splits between row groups.
+
+Text is read as a dictionary, so that a value which a million rows share is in memory once, and pages are measured
+before they are read: what the footer says of sizes is not believed.
 """
 
 from __future__ import annotations
@@ -9,21 +12,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
-from transforms.sources.jsonlines import columns_remedy, document_of, provenance_of
+from transforms.sources.jsonlines import LONGEST_FIELD, columns_remedy, document_of, provenance_of
 from transforms.sources.streams import REMEDY
 
 MAGIC = b"PAR1"
 BATCH_BYTES = 1 << 24
+MIN_LARGEST_PAGE = 1 << 26
+"""A page can have this many bytes, or 8 times --max-document-bytes: writers put up to 1,024 documents into one."""
 _BROKEN = (pa.ArrowException, OSError, ValueError, IndexError, OverflowError)
-PROVENANCE_COLUMNS = ("title", "url", "source_url", "licence", "license", "pile_set_name", "meta", "metadata")
+PROVENANCE_COLUMNS = ("title", "url", "source_url", "licence", "license", "pile_set_name")
+_NESTED = ("meta", "metadata")
 
 _PARQUET_FILE = re.compile(r"\.(?:parquet|pq)$", re.IGNORECASE)
 
@@ -75,22 +83,35 @@ class Parquet:
                 message = f"{file.path!r} {what} column {column!r}; {columns_remedy(names)}"
                 yield Corrupt("bad_record", 0, message)
                 return
-            columns = [column, *(name for name in PROVENANCE_COLUMNS if name in names and name != column)]
+            columns = [column, *_provenance_columns(parquet.schema_arrow, but=column)]
+            parquet = _open(filesystem, file, dictionaries=columns, metadata=parquet.metadata)
             row = 0
             for group, start in enumerate(starts):
                 rows = parquet.metadata.row_group(group).num_rows
                 if segment.start <= start < segment.end:
-                    yield from _row_group(parquet, group, columns, row, start, file, options)
+                    yield from _row_group(filesystem, parquet, group, columns, row, start, file, options)
                 row += rows
 
 
 PARQUET = Parquet()
 
 
-def _open(filesystem: fs.FileSystem, file: InputFile) -> pq.ParquetFile:
-    # pre_buffer would hold whole row groups in memory.
+def _open(
+    filesystem: fs.FileSystem,
+    file: InputFile,
+    *,
+    dictionaries: list[str] | None = None,
+    metadata: pq.FileMetaData | None = None,
+) -> pq.ParquetFile:
     source = filesystem.open_input_file(file.path)
-    return pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        read_dictionary=dictionaries,
+        pre_buffer=False,  # it would hold whole row groups in memory
+        buffer_size=1 << 20,
+        page_checksum_verification=True,
+    )
 
 
 def _row_group_starts(parquet: pq.ParquetFile) -> list[int]:
@@ -112,7 +133,21 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
+def _provenance_columns(schema: pa.Schema, *, but: str) -> list[str]:
+    """The paths of the columns of text that can say where a row comes from."""
+    found = [name for name in PROVENANCE_COLUMNS if name != but and _holds_text(schema, name)]
+    for outer in _NESTED:
+        if schema.names.count(outer) == 1 and pa.types.is_struct(inner := schema.field(outer).type):
+            found += [f"{outer}.{name}" for name in PROVENANCE_COLUMNS if _holds_text(pa.schema(list(inner)), name)]
+    return found
+
+
+def _holds_text(schema: pa.Schema, name: str) -> bool:
+    return schema.names.count(name) == 1 and _is_text(schema.field(name).type)
+
+
 def _row_group(
+    filesystem: fs.FileSystem,
     parquet: pq.ParquetFile,
     group: int,
     columns: list[str],
@@ -122,13 +157,20 @@ def _row_group(
     options: ReadOptions,
 ) -> Iterator[Record]:
     metadata = parquet.metadata.row_group(group)
-    row_bytes = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
-    batch_rows = max(1, min(1024, BATCH_BYTES // row_bytes))
     end = row + metadata.num_rows
+    limit = max(MIN_LARGEST_PAGE, 8 * options.max_document_bytes)
     try:
+        with filesystem.open_input_file(file.path) as source:
+            row_bytes = max(
+                largest_row(source, metadata.column(index), limit=limit)
+                for index in range(metadata.num_columns)
+                if metadata.column(index).path_in_schema in columns
+            )
+        batch_rows = max(1, min(1024, int(BATCH_BYTES / max(1, row_bytes))))
         for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
+            leaves = [_Leaf(path, batch) for path in columns]
             for index in range(batch.num_rows):
-                yield _record(batch, index, row, start, file, options)
+                yield _record(leaves, index, row, start, file, options)
                 row += 1
         if row != end:
             raise ValueError(f"{end - row:,} of its rows are missing")
@@ -136,18 +178,121 @@ def _row_group(
         yield _damaged(file, start, f"is damaged in row group {group}, in or behind row {row:,},", error)
 
 
-def _record(batch: pa.RecordBatch, index: int, row: int, start: int, file: InputFile, options: ReadOptions) -> Record:
+class _Leaf:
+    """A column of text in a batch, with the bytes of each text, 0 for null: those of a dictionary are not copied."""
+
+    def __init__(self, path: str, batch: pa.RecordBatch) -> None:
+        self.outer, _, self.name = path.rpartition(".") if path not in batch.schema.names else ("", "", path)
+        column = batch.column(self.outer or self.name)
+        if self.outer:
+            names = [field.name for field in column.type]
+            column = column.flatten()[names.index(self.name)]
+        self.column = column
+        dictionary = pa.types.is_dictionary(column.type)
+        lengths = pc.binary_length(column.dictionary if dictionary else column)
+        self.bytes = (lengths.take(column.indices) if dictionary else lengths).fill_null(0).to_pylist()
+
+
+def _record(leaves: list[_Leaf], index: int, row: int, start: int, file: InputFile, options: ReadOptions) -> Record:
+    text = leaves[0]
+    if text.bytes[index] > options.max_document_bytes:
+        return too_large(f"row {row}", b"", options)
+    record: dict[str, Any] = {}
     try:
-        record = {name: batch.column(name)[index].as_py() for name in batch.schema.names}
+        for leaf in leaves[1:]:
+            if leaf.bytes[index] <= 4 * LONGEST_FIELD:  # else it is no title or address
+                place = record.setdefault(leaf.outer, {}) if leaf.outer else record
+                place[leaf.name] = leaf.column[index].as_py()
+        value = text.column[index].as_py()
     except UnicodeDecodeError as error:
         message = f"{file.path!r}, row {row:,}, is not UTF-8 ({error}), in the row group at byte {start:,}; {REMEDY}"
         return Corrupt("bad_utf8", start, message)
-    text = record[options.text_column]
-    if text is None:
+    if not value:
         return Filtered("no_text")
-    if len(text) > options.max_document_bytes or len(text.encode()) > options.max_document_bytes:
-        return too_large(f"row {row}", text[:200].encode(), options)
-    return partial(document_of, text, provenance_of(record), file=file, position=row)
+    return partial(document_of, value, provenance_of(record), file=file, position=row)
+
+
+# ---- Pages
+
+_HEADER_BYTES = 1 << 16  # of a page's header, with the statistics in it
+_UNCOMPRESSED, _COMPRESSED = (2,), (3,)  # the fields of PageHeader in parquet.thrift
+_VALUES = ((5, 1), (8, 1))  # num_values of a data page, of either version
+
+
+def largest_row(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, *, limit: int) -> float:
+    """The bytes that a value of a column takes, on the average of the page where that is most.
+
+    So n rows take n times as many bytes, and those of two pages that they may begin and end in. The headers of the
+    pages say so; Arrow takes the memory for what they say. Raises ValueError if a page has more than `limit` bytes.
+    """
+    at = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)
+    end = at + chunk.total_compressed_size
+    largest = 0.0
+    while at < end:
+        source.seek(at)
+        header = source.read(min(_HEADER_BYTES, end - at))
+        try:
+            fields, size = thrift_integers(header)
+        except IndexError:
+            raise ValueError(f"the header of its page at byte {at:,} has no end") from None
+        uncompressed, compressed = fields.get(_UNCOMPRESSED, -1), fields.get(_COMPRESSED, -1)
+        if uncompressed < 0 or compressed < 0:
+            raise ValueError(f"the header of its page at byte {at:,} is damaged")
+        if uncompressed > limit:
+            raise ValueError(f"a page of {uncompressed:,} bytes; write it in smaller pages")
+        values = next((fields[path] for path in _VALUES if path in fields), 0)
+        if values:  # else it is a dictionary, whose values are not copied
+            largest = max(largest, uncompressed / values)
+        at += size + compressed
+    return largest
+
+
+def thrift_integers(data: bytes) -> tuple[dict[tuple[int, ...], int], int]:
+    """The integers in a struct of Thrift's compact protocol, by the numbers of the fields to them, and its length.
+
+    Raises IndexError where it does not end in `data`, ValueError where it is none.
+    """
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number without an end")
+
+    integers: dict[tuple[int, ...], int] = {}
+    path = [0]  # the last field in each struct that we are in
+    while path:
+        byte = data[at]
+        at += 1
+        if not byte:
+            path.pop()
+            continue
+        kind, step = byte & 15, byte >> 4
+        path[-1] = path[-1] + step if step else _zigzag(number())
+        if kind in (4, 5, 6):
+            integers[tuple(path)] = _zigzag(number())
+        elif kind == 8:
+            length = number()
+            at += length
+        elif kind == 12:
+            path.append(0)
+        elif kind not in (1, 2):  # page headers have no lists, maps or doubles
+            raise ValueError(f"a field of type {kind}")
+        if at > len(data) or len(path) > 16:
+            raise IndexError
+    return integers, at
+
+
+def _zigzag(number: int) -> int:
+    return (number >> 1) ^ -(number & 1)
 
 
 def _damaged(file: InputFile, byte: int, what: str, error: Exception) -> Corrupt:

@@ -32,24 +32,40 @@ class Arguments(NamedTuple):
 
 Expansion: TypeAlias = int | str | Callable[[Arguments], str]
 
-_PIPE_OUTSIDE_LINKS = re.compile(r"\|(?![^\[\]]*\]\])")
-_NAMED = re.compile(r"\s*([\w -]{1,40}?)\s*=(.*)", re.DOTALL)
+_TO_BRACKET = re.compile(r"([^\[\]]*)(\]\]|[\[\]])?")
+_NAME = re.compile(r"[\w -]{1,40}")
 
 
 def parse_arguments(content: str) -> Arguments:
     """The arguments in what stands between a template's braces; nested templates are expanded already."""
-    parts = (_PIPE_OUTSIDE_LINKS.split(content) if "[[" in content else content.split("|"))[1:]
+    parts = (_split_outside_links(content) if "[[" in content else content.split("|"))[1:]
     positional: list[str] = []
     named: dict[str, str] = {}
     for part in parts:
-        match = _NAMED.match(part) if "=" in part else None
-        if match is None:
+        before, equals, value = part.partition("=")
+        name = before.strip()
+        if not equals or not _NAME.fullmatch(name or before[-1:]):
             positional.append(part.strip())
-        elif match[1] == str(len(positional) + 1):
-            positional.append(match[2].strip())
+        elif name == str(len(positional) + 1):
+            positional.append(value.strip())
         else:
-            named[match[1].lower()] = match[2].strip()
+            named[name.lower()] = value.strip()
     return Arguments(positional, named)
+
+
+def _split_outside_links(content: str) -> list[str]:
+    """The parts between pipes; a pipe belongs to a link if the next bracket is the link's end."""
+    parts = [""]
+    start = 0  # of the part at hand
+    for match in _TO_BRACKET.finditer(content):
+        if match[2] != "]]":
+            at = match.start()
+            while (pipe := content.find("|", at, match.end(1))) >= 0:
+                parts[-1] = content[start:pipe]
+                parts.append("")
+                start = at = pipe + 1
+    parts[-1] = content[start:]
+    return parts
 
 
 @lru_cache(maxsize=4096)
@@ -199,6 +215,8 @@ def _ship(prefix: str, a: Arguments) -> str:
     name = f"{prefix} {a.at(0)}".strip()
     if not a.at(0):
         return ""
+    if "[[" in name:  # it is a link already; written twice in each of a hundred templates around it, it would explode
+        return name
     return f"[[{name} ({a.at(1)})|{name}]]" if a.at(1) else f"[[{name}]]"
 
 

@@ -17,21 +17,41 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
 
 UNKNOWN_TOKEN = "\ufffd"
 """Stands for a word that the input withholds (<unk> in WikiText); no phrase should contain it."""
 
 
 def clean(text: str) -> str:
-    """The same text in our characters; idempotent. Newlines stay newlines and tabs stay tabs."""
+    """The same text in our characters; idempotent. Newlines stay newlines and tabs stay tabs.
+
+    Of more than 30 combining marks on one character the first 30 stay.
+    """
+    if len(text) <= _PIECE:
+        return _clean(text)
+    pieces = []
+    start = 0
+    while start < len(text):
+        cut = _CUT.search(text, start + _PIECE)
+        end = cut.end() if cut else len(text)
+        pieces.append(_clean(text[start:end]))
+        start = end
+    return "".join(pieces)
+
+
+def _clean(text: str) -> str:
     if "\r" in text:
         text = _CARRIAGE_RETURNS.sub("\n", text)
     if not text.isascii():
+        if len(text) > 1_000:
+            text = _marks().sub(r"\1", text)
         text = unicodedata.normalize("NFC", text)
         if "\u200c" in text or "\u200d" in text:
-            text = _USELESS_JOINER.sub("", text)
+            text = USELESS_JOINER.sub("", text)
     return _ODD.sub(lambda odd: _REPLACEMENTS[odd[0]], text)
 
 
@@ -50,10 +70,20 @@ def plain_text(text: str) -> str:
 
 
 # A joiner means something between letters of scripts that join (Persian, Hindi) and between emoji, never beside Latin.
-_USELESS_JOINER = re.compile("(?<![^\u0000-\u02ff])[\u200c\u200d]|[\u200c\u200d](?![^\u0000-\u02ff])")
+USELESS_JOINER = re.compile("(?<![^\u0000-\u02ff])[\u200c\u200d]|[\u200c\u200d](?![^\u0000-\u02ff])")
+# A text is cleaned in pieces, because a substitution lists all that it joins again. Nothing reaches over a cut.
+_PIECE = 1 << 18
+_CUT = re.compile(r"\n|(?=[ A-Za-z0-9])")
 _CARRIAGE_RETURNS = re.compile(r"\r+\n|\r")
 _BLANKS = re.compile("  +")
 _EMPTY_LINES = re.compile("\n\n\n+")
+
+
+@lru_cache(maxsize=1)
+def _marks() -> re.Pattern[str]:
+    """Runs of combining marks that are too long: normalising takes time in the square of their length."""
+    marks = "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code)))
+    return re.compile(f"([{marks}]{{30}})[{marks}]+")
 
 
 def _replacements() -> dict[str, str]:
@@ -75,6 +105,8 @@ def _replacements() -> dict[str, str]:
 
 _REPLACEMENTS = _replacements()
 _ODD = re.compile("[" + "".join(map(re.escape, sorted(_REPLACEMENTS))) + "]")
+REMOVED = "".join(sorted(odd for odd, replacement in _REPLACEMENTS.items() if not replacement))
+"""Characters that `clean` takes away."""
 
 # ---- Typewriter conventions of plain-text books
 
@@ -86,7 +118,7 @@ _DEBRIS = re.compile(
 _FOOTNOTE = re.compile(r"\[Footnote (?:\w{1,3}|\*): ?([^\[\]]{1,8000})\]")
 _FOOTNOTE_MARK = re.compile(r"(?<=[\w.,;:!?'\")])\[(?:\d{1,3}|[A-Z]|\*)\]")
 _PAGE_NUMBER = re.compile(r"\[Pg ?[ivxlc\d]+\] ?")
-_THOUGHT_BREAK = re.compile(r"\n[ \t]*(?:[*#~·.+=_|—-][ \t]*){3,}(?=\n)")
+_THOUGHT_BREAK = re.compile(r"\n(?:[ \t]*[*#~·.+=_|—-]){3}[ \t*#~·.+=_|—-]*(?=\n)")
 _ITALICS = re.compile(r"_(?<![^\W_]_)([^_]{1,1000}?)_")
 _STRAY_UNDERSCORE = re.compile(r"_(?:(?<![^\W_]_)|(?![^\W_]))")
 _BOLD = re.compile(r"=(?<![\w=]=)(?=[^\s=])([^=]{1,300}?)(?<=\S)=(?![\w=])")
@@ -112,7 +144,7 @@ def without_typewriter_marks(text: str) -> str:
 _TABLE_ROW = re.compile(r"\S {3,}\S|\.{4}|(?:\. ){3}|\|.*\|")
 _LIST_ITEM = re.compile(r"(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|[-*•])\s")
 _SENTENCE_END = re.compile(r"[.!?:][\"')\]]*$")
-_WORD = re.compile(r"\w+(?:-\w+)*")
+_WORD = re.compile(r"\w+(?:-\w+){0,20}")
 
 _MIN_BREAKS = 3  # fewer line breaks inside paragraphs prove nothing
 _MIN_WIDTH = 40  # narrower is verse or a list
@@ -125,28 +157,49 @@ def wrap_width(text: str) -> int:
     among the lines that a lower-case line continues nearly all are full. Verse, lists, one sentence a line and one
     paragraph a line have few such lines, or few that are full.
     """
-    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
-    breaks = [(above, below) for above, below in pairwise(lines) if above and below]
-    continued = [(above, below) for above, below in breaks if _continues(below)]
-    if len(continued) < max(_MIN_BREAKS, 0.1 * len(breaks)):
+    breaks = 0
+    continued: Counter[tuple[int, int]] = Counter()  # the width of a line and what it needed for one word more
+    for above, below in pairwise(_lines(text)):
+        if above and below:
+            breaks += 1
+            if _continues(below):
+                continued[len(above), _needed(above, below)] += 1
+    total = sum(continued.values())
+    if total < max(_MIN_BREAKS, 0.1 * breaks):
         return 0
-    width = sorted(len(above) for above, _ in continued)[len(continued) * 9 // 10]
-    full = sum(_needed(above, below) >= width for above, below in continued)
-    return width if width >= _MIN_WIDTH and full >= 0.55 * len(continued) else 0
+    widths = sorted(continued.items())
+    counts = accumulate(count for _, count in widths)
+    width = next(width for ((width, _), _), count in zip(widths, counts, strict=True) if count > total * 9 // 10)
+    full = sum(count for (_, needed), count in continued.items() if needed >= width)
+    return width if width >= _MIN_WIDTH and full >= 0.55 * total else 0
+
+
+def lines_of(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text and where each begins, one at a time: a text can be all newlines."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield start, text[start:end]
+        start = end + 1
+    yield start, text[start:]
+
+
+def _lines(text: str) -> Iterator[str]:
+    for _, line in lines_of(text):
+        # Nobody wraps at ten thousand characters, and tabs would make them many times as many.
+        yield (line.expandtabs() if "\t" in line and len(line) < 10_000 else line).rstrip()
 
 
 def unwrap(text: str, width: int) -> str:
     """One line a paragraph for text wrapped at `width`; an empty line between blocks that had one."""
-    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
-    words = frozenset(_WORD.findall(text.lower())) if "-\n" in text else frozenset()
+    words = frozenset(word[0] for word in _WORD.finditer(text.lower())) if "-\n" in text else frozenset()
     out: list[str] = []
-    for block in _blocks(lines):
+    for block in _blocks(_lines(text)):
         out.extend(_paragraphs(block, width, words) if _is_prose(block, width) else block)
         out.append("")
     return "\n".join(out)
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
     """Runs of lines that are not empty."""
     block: list[str] = []
     for line in lines:

@@ -21,7 +21,7 @@ from html.entities import html5
 
 from transforms.sources.items import Link
 from transforms.sources.templates import expand, expansion_of
-from transforms.sources.text import clean
+from transforms.sources.text import REMOVED, USELESS_JOINER, clean
 
 GAP = "\x01"  # something was dropped here
 OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
@@ -171,6 +171,9 @@ def _outline(text: str, max_depth: int) -> str:
         position = match.end()
         first = token[0]
         if first == "{":
+            # Each pair of braces closes by itself, and copies what stands in it.
+            if len(token) // 2 > max_depth:
+                raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
             stack.append(_Frame("{", len(token)))
             open_templates += 1
         elif first == "}":
@@ -286,7 +289,7 @@ def _verse(content: str) -> str:
 
 _ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
 _SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_INVISIBLE = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile(f"[{''.join(character for character in REMOVED if character > '~')}]")
 
 
 def _entity(match: re.Match[str]) -> str:
@@ -306,7 +309,7 @@ def _entity(match: re.Match[str]) -> str:
 def _characters(text: str) -> str:
     if "&" in text:
         text = _ENTITY.sub(_entity, text)
-    if not text.isascii():
+    if not text.isascii() or "\x7f" in text:
         text = _INVISIBLE.sub("", text)
     return _SPACES.sub(" ", text)
 
@@ -439,7 +442,7 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
         return label + trail
     before = " " if label[:1].isspace() else ""
     after = " " if label[-1:].isspace() and not trail else ""
-    anchor = " ".join((label + trail).replace(GAP, "").replace(BREAK, " ").split())
+    anchor = " ".join(_without_joiners((label + trail).replace(GAP, "").replace(BREAK, " ")).split())
     if not anchor or not is_link:
         return before + anchor + after or GAP
     targets.append(title)
@@ -671,10 +674,15 @@ class _Blocks:
 
 def _tidy(line: str) -> str:
     """A finished line, empty if it holds no word or is nothing but an address."""
-    line = _LEADING_PUNCTUATION.sub("", " ".join(line.split()))
+    line = _LEADING_PUNCTUATION.sub("", " ".join(_without_joiners(line).split()))
     if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
         return ""
     return line
+
+
+def _without_joiners(text: str) -> str:
+    """What `clean` would take away at last, with a blank beside it that nobody would miss."""
+    return USELESS_JOINER.sub("", text) if "\u200c" in text or "\u200d" in text else text
 
 
 # 4. Offsets

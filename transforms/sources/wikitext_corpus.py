@@ -12,22 +12,25 @@ Ids: "<file name>:<byte>", where the article's title begins. Licence: CC BY-SA 3
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
+from io import StringIO
 
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
-from transforms.sources.lines import Line, lines, split_lines
+from transforms.sources.lines import EXCERPT_BYTES, Line, lines, split_lines
 from transforms.sources.streams import Damaged
-from transforms.sources.text import UNKNOWN_TOKEN, clean, tidy
+from transforms.sources.text import UNKNOWN_TOKEN, clean, lines_of, tidy
 
 LICENCE = "CC BY-SA 3.0"
 
 _TITLE = re.compile(rb" ?= (?!=)(.*[^ =]) = ?\r?")
-_HEADING = re.compile(r" ?((?:= )+)(.*[^ =])((?: =)+) ?")
+_HEADING = re.compile(r" ?(?:= ){1,10}(?!= )(.*[^ =])(?: =){1,10} ?")
 _HEAD = re.compile(rb"(?:[ \r]*\n){0,3} ?= (?!=)[^\n]*[^ =\n] = ?\r?\n")
 _TEXT_FILE = re.compile(r"\.(?:txt|text|raw|tokens)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
 _BLANK_LINE_BYTES = 4  # at most: " \r\n"
@@ -96,54 +99,77 @@ class WikiTextCorpus:
             yield empty_file(file)
             return
         whole = segment == Segment(0, file.size)
-        article: list[Line] = []
-        size = 0
+        article = _Article()
         reading = segment.start == 0
-        after_blank = True
         first = max(0, segment.start - _BLANK_LINE_BYTES)
+        after_blank = first == 0
         try:
             for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes):
                 if after_blank and _TITLE.fullmatch(line.data) and line.start >= segment.start:
-                    if article:
-                        yield partial(_item, article, size, file, options)
-                    article, size = [], 0
+                    if article.begun:
+                        yield partial(_item, article, file, options)
+                    article = _Article()
                     reading = whole or line.start < segment.end
                     if not reading:
                         break
-                after_blank = not line.data.strip()
-                if reading and not after_blank:
-                    size += len(line.data)
-                    if size <= options.max_document_bytes or not article:
-                        article.append(line)
+                after_blank = len(line.data) < _BLANK_LINE_BYTES and not line.data.strip()
+                if reading and (article.begun or line.data.strip()):
+                    article.add(line, options.max_document_bytes)
         except Damaged as damage:
             yield Corrupt(damage.reason, damage.byte, damage.message)
             return
-        if article:
-            yield partial(_item, article, size, file, options)
+        if article.begun:
+            yield partial(_item, article, file, options)
 
 
 WIKITEXT_CORPUS = WikiTextCorpus()
 
 
-def _item(article: list[Line], size: int, file: InputFile, options: ReadOptions) -> Item:
-    first = article[0]
-    if size > options.max_document_bytes or first.too_long:
-        return too_large(f"byte {first.start}", first.data, options)
-    decoded = []
-    for line in article:
-        try:
-            decoded.append(line.data.decode())
-        except UnicodeDecodeError as error:
-            byte = line.stored + (error.start if line.stored == line.start else 0)
-            return not_utf8(f"{file.path!r}, the line at byte {line.start:,}", byte, error)
+class _Article:
+    """The lines of an article: one string of bytes, for there can be as many lines as bytes."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.start = 0
+        self.begun = False
+        self.too_large = False
+        self._origins: list[tuple[int, int]] = []  # where in `data`, where in the file as stored
+
+    def add(self, line: Line, limit: int) -> None:
+        if not self.begun:
+            self.begun, self.start = True, line.start
+        if not self._origins or line.stored - self._origins[-1][1] != len(self.data) - self._origins[-1][0]:
+            self._origins.append((len(self.data), line.stored))
+        self.too_large = self.too_large or line.too_long or len(self.data) + len(line.data) > limit
+        if not self.too_large or not self.data:
+            self.data += line.data + b"\n"
+
+    def stored(self, position: int) -> int:
+        """Where a byte of `data` lies in the file: exactly in a plain one, else where its piece begins."""
+        at, stored = self._origins[bisect_right(self._origins, (position, sys.maxsize)) - 1]
+        return stored + (position - at if len(self._origins) == 1 else 0)
+
+
+def _item(article: _Article, file: InputFile, options: ReadOptions) -> Item:
+    if article.too_large:
+        return too_large(f"byte {article.start}", bytes(article.data[:EXCERPT_BYTES]), options)
+    try:
+        decoded = article.data.decode()
+    except UnicodeDecodeError as error:
+        start = article.start + article.data.rfind(b"\n", 0, error.start) + 1
+        return not_utf8(f"{file.path!r}, the line at byte {start:,}", article.stored(error.start), error)
     title = ""
-    if _TITLE.fullmatch(first.data):
-        title = natural(decoded.pop(0).strip()[2:-2])
-    paragraphs = []
-    for text in decoded:
-        heading = _HEADING.fullmatch(text.rstrip("\r"))
-        paragraphs.append(f"\n{natural(heading[2])}\n" if heading else natural(text))
-    text = tidy("\n".join(paragraphs))
+    first, _, body = decoded.partition("\n")
+    if _TITLE.fullmatch(first.encode()):
+        title = natural(first.strip()[2:-2])
+    else:
+        body = decoded
+    out = StringIO()  # a list of many short lines would take many times the memory
+    for _, line in lines_of(body):
+        if line.strip():
+            heading = _HEADING.fullmatch(line.rstrip("\r"))
+            out.write(f"\n{natural(heading[1])}\n\n" if heading else f"{natural(line)}\n")
+    text = tidy(out.getvalue())
     if not text:
         return Filtered("no_text")
-    return Document(f"{file.name}:{first.start}", file.name, title, "", LICENCE, text)
+    return Document(f"{file.name}:{article.start}", file.name, title, "", LICENCE, text)
