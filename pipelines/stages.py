@@ -612,10 +612,22 @@ class Build:
             cpu=cpu_model(),
             run=_run_figures(completions, self._faults()),
         )
+        self._write_report(manifest)
         self.output.write("README.md", dataset_card(manifest, name=self.output.name).encode())
         self.output.write(MANIFEST, manifest.to_json().encode())
         self.output.delete(WORK)
         return manifest
+
+    def _write_report(self, manifest: Manifest) -> None:
+        """The report; what goes wrong with it is noted in the manifest, for the data is none the worse."""
+        from transforms.sinks.report import dataset_report  # not in the workers: it brings jinja2
+
+        try:
+            self.output.write("report.html", dataset_report(self.output, manifest).encode())
+        except OSError:
+            raise
+        except Exception as error:
+            manifest.run["report"] = f"not written: {type(error).__name__}: {error}"
 
     def _faults(self) -> list[dict[str, Any]]:
         """The failed attempts at units, in order of time."""

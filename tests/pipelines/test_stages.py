@@ -188,7 +188,12 @@ def test_the_manifest_says_what_was_made(tmp_path):
     for shard in manifest.shards:
         data = (tmp_path / "words" / shard.path).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (shard.bytes, shard.sha256)
-    assert sorted(path.name for path in (tmp_path / "words").iterdir()) == ["README.md", "data", "manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "words").iterdir()) == [
+        "README.md",
+        "data",
+        "manifest.json",
+        "report.html",
+    ]
 
 
 def test_the_output_folder_is_not_overwritten_by_chance(tmp_path):

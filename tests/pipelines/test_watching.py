@@ -42,8 +42,8 @@ DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Ta
 
 def mark(**changes: object) -> dict[str, object]:
     """What a run of this process would leave in its output."""
-    with Hold([], command="go", figures=dict) as hold:
-        return {**hold._mark, "state": "running", "beat": time.time(), **changes}
+    hold = Hold([], command="go", figures=dict)
+    return {**hold._mark, "state": "running", "beat": time.time(), **changes}
 
 
 def dead_pid() -> int:
@@ -60,15 +60,16 @@ def dead_pid() -> int:
         ({"state": "failed: no memory"}, False),
         ({"pid": dead_pid()}, False),
         ({"process_start": 1}, False),  # another process has got the number
-        ({"beat": 0.0}, True),  # this machine knows its processes
+        ({"ago": 1e6}, True),  # this machine knows its processes
         ({"host": "elsewhere"}, True),
-        ({"host": "elsewhere", "beat": time.time() - 50}, True),
-        ({"host": "elsewhere", "beat": time.time() - 3600}, False),
-        ({"host": "elsewhere", "beat": time.time() - 100, "every": 30.0}, True),
+        ({"host": "elsewhere", "ago": 20}, True),
+        ({"host": "elsewhere", "ago": 3600}, False),
+        ({"host": "elsewhere", "ago": 100, "every": 30.0}, True),
     ],
 )
 def test_a_run_is_alive_or_not(tmp_path, changes, alive):
-    found = mark(**changes)
+    ago = changes.get("ago", 0)
+    found = mark(**{each: value for each, value in changes.items() if each != "ago"}, beat=time.time() - ago)
     assert is_alive(found) == alive
     folder = Folder(str(tmp_path))
     folder.write(RUN_FILE, json.dumps(found).encode())
