@@ -33,7 +33,7 @@ STEP = 1 << 20  # most bytes taken from a decompressor at once
 
 # A stored zstd block is 4 bytes at least and gives 128 KiB at most: a piece this small cannot give more than 32 MiB.
 ZSTD_PIECE = 1 << 10
-ZSTD_WINDOW = 1 << 31  # zstd --long=31, the largest there is
+ZSTD_WINDOW = 1 << 27  # bytes that are kept in memory; more only if asked for with zstd --long
 
 MAGIC = {
     "bz2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),
@@ -328,7 +328,10 @@ def _zstd_frame(path: str, source: _Input) -> Generator[tuple[int, bytes], None,
     except zstandard.ZstdError as error:
         if data := b"".join(collected):
             yield offset, data
-        raise Damaged(path, "corrupt", offset, f"holds a zstd frame that is damaged ({error})") from error
+        what = f"is damaged ({error})"
+        if "memory" in str(error):
+            what = f"needs more than {ZSTD_WINDOW >> 20} MiB of memory (decompress it first, with zstd -d --long=31)"
+        raise Damaged(path, "corrupt", offset, f"holds a zstd frame that {what}") from error
     except Damaged:
         if data := b"".join(collected):
             yield offset, data

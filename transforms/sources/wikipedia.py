@@ -42,14 +42,17 @@ class SiteInfo(NamedTuple):
 
 
 def read_siteinfo(head: bytes) -> SiteInfo:
-    """The siteinfo in the first bytes of a dump; English Wikipedia's conventions for what it does not say."""
+    """The siteinfo in the first bytes of a dump; English Wikipedia's conventions for what it does not say.
+
+    Raises XMLSyntaxError or ValueError where it is damaged.
+    """
     root = re.search(rb"<mediawiki\b[^>]*>", head)
     language = re.search(rb'xml:lang="([^"]*)"', root[0]) if root else None
     element = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
     info = etree.fromstring(element[0], _parser()) if element else etree.Element("siteinfo")
     base = urlsplit(info.findtext("base") or "")
     host = base.hostname or ""
-    namespaces = {each.text: int(each.get("key")) for each in info.iterfind("namespaces/namespace") if each.text}
+    namespaces = {each.text: int(each.get("key", "")) for each in info.iterfind("namespaces/namespace") if each.text}
     return SiteInfo(
         dbname=info.findtext("dbname") or _dbname(host) or "wiki",
         url_prefix=f"{'https' if _WIKIMEDIA.search(host) else base.scheme}://{base.netloc}{base.path.rpartition('/')[0]}/"
@@ -82,8 +85,11 @@ class WikipediaXml:
         )
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
-        codec = _codec(filesystem, file.path)
-        step = max(1, target_bytes) if codec in ("none", "bz2") else max(1, file.size)
+        try:
+            divisible = _codec(filesystem, file.path) in ("none", "bz2")
+        except Damaged:
+            divisible = False
+        step = max(1, target_bytes) if divisible else max(1, file.size)
         return [Segment(start, min(start + step, file.size)) for start in range(0, max(1, file.size), step)]
 
     def read(
@@ -99,8 +105,9 @@ class WikipediaXml:
     ) -> Iterator[Record]:
         try:
             info = read_siteinfo(read_head(filesystem, file.path))
-        except etree.XMLSyntaxError as error:
-            yield Corrupt("bad_xml", 0, f"{file.path!r} has a damaged <siteinfo> ({error}) at byte 0; {REMEDY}")
+        except (etree.XMLSyntaxError, ValueError) as error:
+            if segment.start == 0:
+                yield Corrupt("bad_xml", 0, f"{file.path!r} has a damaged <siteinfo> ({error}) at byte 0; {REMEDY}")
             return
         except Damaged as damaged:
             if segment.start == 0:
@@ -258,6 +265,7 @@ class _Cutter:
 
     def add(self, offset: int, data: bytes) -> Iterator[_Page | Rejected | Corrupt]:
         at = 0
+        end = -1
         searched = max(0, len(self._bytes) - len(_END) + 1)
         self._origins.append((self._position + len(self._bytes), offset))
         self._bytes += data
@@ -269,12 +277,14 @@ class _Cutter:
                     break
                 self._page = self._stored(self._position + begin)
                 at, searched = begin, begin + len(_BEGIN)
-            end = self._bytes.find(_END, searched)
-            next_page = self._bytes.find(_BEGIN, max(searched, at + len(_BEGIN)), end if end >= 0 else len(self._bytes))
+            if end < searched:  # looked for once, however many pages begin before it
+                end = self._bytes.find(_END, searched)
+                end = end if end >= 0 else len(self._bytes)
+            next_page = self._bytes.find(_BEGIN, max(searched, at + len(_BEGIN)), end)
             if next_page >= 0:
-                yield from self.cut(self._bytes[at:])
+                yield from self.cut(self._bytes[at : at + 4 * _EXCERPT])
                 at = next_page
-            elif end >= 0:
+            elif end < len(self._bytes):
                 end += len(_END)
                 yield self._finished(self._bytes[at:end])
                 at = end
