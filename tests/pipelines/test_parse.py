@@ -1,0 +1,72 @@
+"""The parse stage where workers died on a unit: document by document, the ones to blame rejected."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import extract_documents
+from pipelines.launch import main
+from pipelines.stages import Build, Fault, Isolation, close_stage, open_stage, run_unit
+from pipelines.steps.parse import Parse
+from schemas import records
+from schemas.check import check_dataset
+from schemas.manifest import Input, read_manifest
+from schemas.storage import Folder
+
+TEXTS = {
+    "a.txt": "The cat sat on the mat.\n\nIt purred.",
+    "b.txt": "A poisoned document.",
+    "c.txt": "The dog barked at the cat. The cat ran.",
+}
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parse")
+    (folder / "books").mkdir()
+    for name, text in TEXTS.items():
+        (folder / "books" / name).write_text(text)
+    assert not main(
+        extract_documents.COMMAND, ["--input", str(folder / "books"), "--output", str(folder / "documents")]
+    )
+    return folder / "documents"
+
+
+def parse(documents, output, isolation):
+    stage = Parse(parser="spacy", parser_options=(), documents=str(documents))
+    given = Input("dataset", "documents", str(documents), read_manifest(Folder(str(documents))).fingerprint)
+    build = Build(Folder(str(output)), records.SENTENCES, (stage,), (given,), {})
+    build.begin(resume=False)
+    (unit,) = open_stage(build.work, stage)
+    run_unit(build.work, stage, unit, isolation=isolation)
+    close_stage(build.work, stage)
+    build.finish()
+    return read_manifest(build.output)
+
+
+def test_a_document_that_brings_workers_down_is_one_reject(tmp_path, documents):
+    begun: list[int] = []
+    fault = Fault("parse", 0, 3, "worker_died", "the worker died of SIGKILL", 1, 0.0)
+    manifest = parse(documents, tmp_path / "out", Isolation({1: fault}, begun.append))
+    assert begun == [0, 2]
+    (ledger,) = [stage.ledger for stage in manifest.stages]
+    assert (ledger.read, ledger.written, dict(ledger.rejected)) == (5, 4, {"worker_died": 1})
+    (reject,) = pq.read_table(tmp_path / "out/rejects/part-00000.parquet").to_pylist()
+    assert reject == {
+        "stage": "parse",
+        "reason": "worker_died",
+        "source": "books:b.txt",
+        "position": "the whole document",
+        "excerpt": "A poisoned document.",
+        "exception": "the worker died of SIGKILL",
+    }
+    sentences = pq.read_table(tmp_path / "out/data/train-00000-of-00001.parquet")["text"].to_pylist()
+    assert sentences == ["The cat sat on the mat.", "It purred.", "The dog barked at the cat.", "The cat ran."]
+    assert list(check_dataset(str(tmp_path / "out"))) == []
+
+
+def test_document_by_document_is_the_same_as_all_at_once(tmp_path, documents):
+    at_once = parse(documents, tmp_path / "a", None)
+    apart = parse(documents, tmp_path / "b", Isolation({}, lambda record: None))
+    assert at_once.sha256 == apart.sha256
