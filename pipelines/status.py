@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _finished(folder: Folder, *, as_json: bool) -> int:
-    if not is_dataset(folder) and not folder.is_empty():
+    if not is_dataset(folder) and folder.entries():
         raise UserError(f"{folder}: no run has begun here, or what it left was deleted")
     manifest = read_manifest(folder)
     finished = manifest.run["finished"]
