@@ -542,7 +542,7 @@ class Build:
         elif self._has_begun():
             if not overwrite and self._has_progress():
                 self._check_unfinished(resume)
-        elif not self.output.is_empty():
+        elif set(self.output.entries()) - {WORK}:
             raise UserError(
                 f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
                 "or empty it yourself"

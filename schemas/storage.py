@@ -100,9 +100,11 @@ class Folder:
         skip = len(self.path) + 1
         return {info.path[skip:]: info.size for info in infos if info.type == fs.FileType.File}
 
-    def is_empty(self) -> bool:
+    def entries(self) -> list[str]:
+        """Names of the files and folders in this folder, sorted."""
         with self._faults():
-            return not self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+            infos = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(info.base_name for info in infos)
 
     def size(self, name: str) -> int:
         with self._faults(name):

@@ -44,13 +44,13 @@ def test_a_file_is_read_as_it_was_written(store: Store, data: bytes) -> None:
     assert folder.read("two.bin") == data
     folder.delete()
     assert not folder.exists("two.bin")
-    assert folder.is_empty()
+    assert folder.entries() == []
 
 
 def test_folders(store: Store) -> None:
     folder = store.folder("folders/a")
     assert not folder.exists()
-    assert folder.is_empty()
+    assert folder.entries() == []
     assert folder.files("done") == []
     folder.delete("nothing")
     folder.remove("nothing")
@@ -61,6 +61,7 @@ def test_folders(store: Store) -> None:
     assert folder.exists()
     assert folder.exists("done")
     assert folder.files() == ["plan.json"]
+    assert folder.entries() == ["done", "files", "plan.json"]
     assert folder.files("done") == ["done/1.json", "done/2.json"]
     assert folder.read_all(folder.files("done")) == [b"done/1.json", b"done/2.json"]
     folder.remove("done/1.json")
