@@ -188,7 +188,21 @@ def test_without_scripts_the_tables_remain(browser, pages):
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
     assert shown["data"]
     assert browser.evaluate("document.querySelectorAll('.chart').values().every((e) => e.clientHeight === 0)")
-    assert browser.evaluate("document.querySelectorAll('#flow table')[0].clientHeight") > 100
+    heights = browser.evaluate("[...document.querySelectorAll('table')].map((each) => each.clientHeight)")
+    assert len(heights) > 5
+    assert min(heights) > 20
+
+
+def test_tables_are_closed_where_charts_show_the_same_and_open_on_paper(browser, pages):
+    browser.look(width=DESK)
+    browser.open(pages["contexts"].as_uri())
+    opened = "[...document.querySelectorAll('details')].map((each) => each.open)"
+    assert not any(browser.evaluate(opened))
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(browser.evaluate(opened))
+    browser.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not any(browser.evaluate(opened))
+    assert complaints(browser) == []
 
 
 @pytest.mark.parametrize("number", range(5))

@@ -191,8 +191,18 @@
   const redraw = () => drawn.forEach(draw);
   redraw();
   dark.addEventListener("change", redraw);
-  addEventListener("beforeprint", redraw);
-  addEventListener("afterprint", redraw);
+  // The tables are open where no chart is drawn: without scripts, and on paper, where nobody can open them.
+  const tables = [...document.querySelectorAll("details")];
+  const open = (state) => tables.forEach((each) => (each.open = state));
+  open(false);
+  addEventListener("beforeprint", () => {
+    open(true);
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    open(false);
+    redraw();
+  });
   const observer = new ResizeObserver(() => {
     for (const each of drawn) {
       if (each.width !== each.element.clientWidth) {

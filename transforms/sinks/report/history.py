@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from schemas.errors import UserError
 from schemas.manifest import Input, Ledger, Manifest, read_manifest
@@ -12,6 +13,7 @@ from schemas.records import FILTER_REASONS, REJECT_REASONS
 from schemas.storage import Folder
 
 _DATASETS = 16
+_PARTS = 24
 
 
 class Step(NamedTuple):
@@ -38,7 +40,7 @@ class Branch(NamedTuple):
 class Pace(NamedTuple):
     """How fast a stage went: its wall time and the seconds of its workers (0 if unknown), its units, rows and tokens.
 
-    `rows` and `tokens` are rates: (seconds since the run began, number a second).
+    `rows` and `tokens` are rates: (seconds since the run began, number a second) in equal parts of the time.
     """
 
     stage: str
@@ -126,10 +128,15 @@ def paces(manifest: Manifest) -> list[Pace]:
 
 
 def _rates(course: Sequence[Sequence[float]], column: int) -> list[tuple[float, float]]:
-    """The rate from each point to the next; nothing if the column holds nothing."""
-    rates = [
-        (round(later[0], 2), round((later[column] - earlier[column]) / (later[0] - earlier[0]), 3))
-        for earlier, later in itertools.pairwise(course)
-        if later[0] > earlier[0]
-    ]
-    return rates if any(rate for _, rate in rates) else []
+    """The rates in equal parts of a stage's time, at their middles; nothing if the column holds nothing.
+
+    Units end in bursts, as many at once as there are workers; so between two points the work counts as steady, and the
+    parts are fewer than the points.
+    """
+    if len(course) < 2 or course[-1][0] <= course[0][0] or not course[-1][column]:
+        return []
+    edges = np.linspace(course[0][0], course[-1][0], num=min(len(course) // 2, _PARTS) + 1)
+    done = np.interp(edges, [point[0] for point in course], [point[column] for point in course])
+    rates = np.diff(done) / np.diff(edges)
+    middles = (edges[1:] + edges[:-1]) / 2
+    return [(round(float(at), 2), round(float(rate), 3)) for at, rate in zip(middles, rates, strict=True)]
