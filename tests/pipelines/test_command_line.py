@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -48,7 +49,8 @@ def finished(tale: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def test_a_run_says_what_it_did_and_nothing_else(finished):
     output, done = finished
     assert done.returncode == 0, done.stderr
-    stages = [line.split(":")[0] for line in done.stderr.splitlines()]
+    # A stage that takes long on a busy machine has lines in between, "parse: 0/1 unit, ...".
+    stages = [line.split(":")[0] for line in done.stderr.splitlines() if not re.match(r"\w+: \d+/", line)]
     assert stages == [
         *("extract", "find_duplicate_ids", "find_duplicates", "drop", "parse", "count", "add_up", "select"),
         *("choose", "keep", "cut", "order"),
