@@ -144,10 +144,14 @@ def test_names_of_the_corpus_cannot_become_markup():
     assert yaml.safe_load(card.split("---\n")[1])["pretty_name"] == "a|b\n# c"
 
 
-def test_a_long_list_of_inputs_ends():
+def test_long_lists_end():
     lines = dataset_card(manifest(inputs=102), name="x").splitlines()
     assert lines[lines.index("## Inputs") + 2] == "- file `raw0.txt` (ffffffffffffffff)"
     assert lines[lines.index("## Inputs") + 102] == "- and 2 more"
+    lines = dataset_card(manifest(licences=tuple(f"own {number:03}" for number in range(103))), name="x").splitlines()
+    assert "- own 099: 1 documents" in lines
+    assert "- own 100: 1 documents" not in lines
+    assert "- and 3 more" in lines
 
 
 def test_the_card_points_to_the_report():

@@ -173,7 +173,9 @@ def test_a_report_is_bounded_in_size(tmp_path):
     text = long + "[MASK]" + long
     rows = [context("p" * 100_000, text, title=long, source=f"{number}{long}") for number in range(40)]
     options = {f"option {number}": long for number in range(20)}
-    written = write_dataset(tmp_path / "long", CONTEXTS, [[rows]], rejects=rejects * 50, options=options)
+    licences = {f"{number} {long}": 1 for number in range(200)}
+    common = {"rejects": rejects * 50, "options": options, "licences": licences}
+    written = write_dataset(tmp_path / "long", CONTEXTS, [[rows]], **common)
     assert len(dataset_report(written.folder, written.manifest).encode()) < 900_000
 
 

@@ -66,12 +66,13 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 - {{ each.kind }} `{{ inline(each.name) }}` ({{ each.hash[:16] }})
 {% endfor %}{% if manifest.inputs | length > 100 %}- and {{ manifest.inputs | length - 100 }} more
 {% endif %}
-{% if manifest.licences -%}
+{% if licences -%}
 ## Licences of the text
 
-{% for licence, documents in manifest.licences.items() -%}
+{% for licence, documents in licences[:100] -%}
 - {{ inline(licence) }}: {{ "{:,}".format(documents) }} documents
-{% endfor %}
+{% endfor %}{% if licences | length > 100 %}- and {{ licences | length - 100 }} more
+{% endif %}
 Each record keeps the licence of the document that it comes from.
 {% endif -%}
 """,
@@ -89,8 +90,15 @@ def dataset_card(manifest: Manifest, *, name: str) -> str:
     """
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
+    licences = sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0]))
     return _CARD.render(
-        manifest=manifest, name=_inline(name), header=header, columns=columns, reasons=_reasons, inline=_inline
+        licences=licences,
+        manifest=manifest,
+        name=_inline(name),
+        header=header,
+        columns=columns,
+        reasons=_reasons,
+        inline=_inline,
     )
 
 

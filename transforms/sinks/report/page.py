@@ -89,6 +89,7 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
         key_figures=_key_figures(manifest),
         inputs=history.raw_inputs(chain),
         chain=chain[:-1],
+        licences=sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0])),
         funnel=_funnel(flows),
         flows=flows,
         survey=found,
