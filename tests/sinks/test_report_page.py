@@ -20,6 +20,8 @@ from schemas.storage import Folder
 from transforms.sinks.figures import duration, plain, share, size
 from transforms.sinks.report import dataset_report, history
 
+REPORT = Path(__file__).resolve().parents[2] / "transforms/sinks/report"
+
 
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
@@ -179,8 +181,40 @@ def test_a_report_is_bounded_in_size(tmp_path):
     assert len(dataset_report(written.folder, written.manifest).encode()) < 900_000
 
 
+def colours(block: str) -> dict[str, tuple[int, ...]]:
+    found = re.findall(r"--([a-z0-9-]+): #([0-9a-f]{6})", block)
+    return {name: tuple(bytes.fromhex(colour)) for name, colour in found}
+
+
+def luminance(colour: tuple[int, ...]) -> float:
+    """Relative luminance, as the Web Content Accessibility Guidelines define it."""
+    parts = [each / 255 / 12.92 if each <= 10 else ((each / 255 + 0.055) / 1.055) ** 2.4 for each in colour]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+@pytest.mark.parametrize("place", [1, 2], ids=["light", "dark"])
+def test_text_stands_out_from_its_ground(place):
+    """At least 4.5 : 1, what the guidelines ask of small text."""
+    style = (REPORT / "style.css").read_text()
+    found = colours(style.split(":root {")[place])
+    assert len(found) == 17
+    for ground in ("ground", "card"):
+        for name in found.keys() - {"ground", "card", "line", "mark"}:
+            low, high = sorted(map(luminance, (found[name], found[ground])))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (name, ground)
+    low, high = sorted(map(luminance, (found["text"], found["mark"])))
+    assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_rejects_whose_files_were_deleted_since_have_no_examples(tmp_path):
+    documents = write_dataset(tmp_path / "documents", DOCUMENTS, [[[document(1)]]], rejects=[REJECT])
+    contexts = write_dataset(tmp_path / "contexts", CONTEXTS, [[[context("sea", "[MASK]")]]], made_from=documents)
+    shutil.rmtree(documents.path / "rejects")
+    assert "bad xml" in dataset_report(contexts.folder, contexts.manifest)
+
+
 def test_the_library_is_the_version_that_the_lock_names():
-    folder = Path(__file__).resolve().parents[2] / "transforms/sinks/report/echarts"
+    folder = REPORT / "echarts"
     version = json.loads((folder / "package.json").read_text())["dependencies"]["echarts"]
     lock = json.loads((folder / "package-lock.json").read_text())["packages"]
     library = (folder / "echarts.min.js").read_text(encoding="ascii")

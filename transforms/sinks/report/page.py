@@ -257,6 +257,10 @@ def _course(unit: str, paces: Sequence[history.Pace]) -> Figure | None:
 
 
 def _rejects(folder: Folder, manifest: Manifest) -> list[Rejects]:
+    """The rejects of a dataset; without examples where their files, or those of an earlier dataset, were deleted."""
     faults = [each for each in refusals(ledgers_of(manifest)) if each.is_fault]
-    examples = reject_examples(folder, reject_files(manifest), faults, most=_EXAMPLES)
-    return [Rejects(folder.name, each, examples[each.stage, each.reason]) for each in faults]
+    try:
+        examples = reject_examples(folder, reject_files(manifest), faults, most=_EXAMPLES)
+    except FileNotFoundError:
+        examples = {}
+    return [Rejects(folder.name, each, examples.get((each.stage, each.reason), [])) for each in faults]
