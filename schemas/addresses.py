@@ -161,4 +161,4 @@ def _open(uri: str) -> tuple[fs.FileSystem, str]:
         return fs.FileSystem.from_uri(given)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(without_secrets(str(error).replace(given, address.shown)).split())
-        raise StorageError(f"{address.shown}: cannot be opened ({reason}); check the address") from None
+        raise StorageError(f"{address.shown}: cannot be opened ({reason}); check the address and the network") from None

@@ -17,6 +17,10 @@ class StorageError(UserError, OSError):
     """Storage refuses for a reason that does not pass by itself: a full disk, no access, a file in the way."""
 
 
+class PassingError(OSError):
+    """Storage failed in a way that may pass by itself, such as a network that is down; the message names the place."""
+
+
 _IN_THE_WAY = "move it away, or choose another --output"
 _ACCESS = "check the access rights"
 _FAULTS = {
@@ -32,6 +36,7 @@ _FAULTS = {
     errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
     errno.ENFILE: ("too many files are open", "raise the limit of this machine"),
 }
+_LATER = "when the cause is mended, go on with --resume"
 _GONE = ("is gone", "bring it back and go on with --resume, or start anew with --overwrite")
 
 _STORE_FAULTS = {
@@ -58,12 +63,13 @@ def storage_error(error: OSError, place: str = "", *, final: bool = False) -> St
     if isinstance(error, StorageError):
         return error
     text = " ".join(str(error).split())
+    if isinstance(error, PassingError):
+        return StorageError(f"{text}; {_LATER}") if final else None
     found = _FAULTS.get(error.errno or 0)
     if found is None and error.errno is None:
         found = next((fault for word, fault in _STORE_FAULTS.items() if re.search(rf"\b{word}\b", text)), None)
     if found is None and final:
-        remedy = "when the cause is mended, go on with --resume"
-        found = _GONE if error.errno == errno.ENOENT else (f"failed ({text})", remedy)
+        found = _GONE if error.errno == errno.ENOENT else (f"failed ({text})", _LATER)
     if found is None:
         return None
     problem, remedy = found

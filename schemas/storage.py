@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemas.addresses import filesystem_of, is_address, joined_path, parse, relative_path, shown, without_secrets
-from schemas.errors import StorageError, storage_error
+from schemas.errors import PassingError, StorageError, storage_error
 
 _IN_MEMORY = 1 << 24
 """Bytes of a file for an object store that wait in memory; a larger one waits in a temporary file."""
@@ -33,7 +33,7 @@ class Folder:
     """A folder named by a path or address. It need not exist; writing a file makes it. Cheap to copy and to pickle.
 
     `uri` may hold credentials; `str(folder)` never does. What storage refuses raises StorageError, which names the
-    file and the remedy; what is missing raises FileNotFoundError; what may pass by itself OSError.
+    file and the remedy; what is missing raises FileNotFoundError; what may pass by itself PassingError.
     """
 
     uri: str
@@ -102,9 +102,12 @@ class Folder:
 
     def entries(self) -> list[str]:
         """Names of the files and folders in this folder, sorted."""
+        # Google's shows no folders unless it goes into them.
+        deep = self.filesystem.type_name == "gcs"
         with self._faults():
-            infos = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
-        return sorted(info.base_name for info in infos)
+            infos = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=deep))
+        skip = len(self.path) + 1
+        return sorted({info.path[skip:].partition("/")[0] for info in infos})
 
     def size(self, name: str) -> int:
         with self._faults(name):
@@ -151,9 +154,7 @@ class Folder:
         """Delete a subfolder, or the whole folder, with all it holds; no error if it is not there."""
         with self._faults(name):
             if self._info(name).type == fs.FileType.Directory:
-                # Google's may miss, in the end, the empty object that stands for the folder.
-                with contextlib.suppress(FileNotFoundError):
-                    self.filesystem.delete_dir(self.at(name) if name else self.path)
+                self._delete_folder(self.at(name) if name else self.path)
 
     def sha256(self, name: str) -> str:
         digest = hashlib.sha256()
@@ -164,6 +165,20 @@ class Folder:
 
     def _info(self, name: str) -> fs.FileInfo:
         return self.filesystem.get_file_info(self.at(name) if name else self.path)
+
+    def _delete_folder(self, path: str) -> None:
+        left = None
+        while True:
+            try:
+                return self.filesystem.delete_dir(path)
+            except FileNotFoundError:  # Google's misses, in the end, the empty object that stands for the folder
+                return None
+            except OSError:
+                # A store that is a disk underneath refuses folders that hold something; they are emptied by and by.
+                inside = fs.FileSelector(path, allow_not_found=True, recursive=True)
+                before, left = left, len(self.filesystem.get_file_info(inside))
+                if left == before:
+                    raise
 
     def _make_parent(self, name: str) -> None:
         if self.is_local:
@@ -296,7 +311,7 @@ def _named(place: str) -> Iterator[None]:
     except (StorageError, FileNotFoundError):
         raise
     except OSError as error:
-        raise storage_error(error, place) or OSError(f"{place}: {without_secrets(str(error))}") from None
+        raise storage_error(error, place) or PassingError(f"{place}: {without_secrets(str(error))}") from None
 
 
 def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:

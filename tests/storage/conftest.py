@@ -17,6 +17,8 @@ for _folder in (str(_HERE), str(_HERE.parent / "pipelines")):
 
 from stores import SERVERS, Store  # noqa: E402
 
+from schemas import addresses  # noqa: E402
+
 _HEAVY = ("versitygw", "fake-gcs-server")
 
 
@@ -26,6 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with SERVERS[request.param](tmp_path_factory.mktemp("store")) as store:
         before = {name: os.environ.get(name) for name in store.environment}
         os.environ.update(store.environment)
+        addresses._open.cache_clear()  # one process has one environment, but for these tests
         yield store
         for name, value in before.items():
             os.environ.pop(name)

@@ -128,15 +128,20 @@ def _running(command: list[str], address: str) -> Iterator[None]:
     server = subprocess.Popen(["timeout", "1800", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     host, _, port = address.partition(":")
     try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex((host, int(port))) == 0:
-                    break
+        end = time.monotonic() + 60
+        while not _answers(host, int(port)):
+            assert server.poll() is None, f"{command} ended with {server.returncode}"
+            assert time.monotonic() < end, f"{command} does not answer"
             time.sleep(0.05)
         yield
     finally:
         server.terminate()
         server.wait(30)
+
+
+def _answers(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
 
 
 def _free_port() -> int:

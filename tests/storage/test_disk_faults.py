@@ -19,7 +19,7 @@ from toy import word_count
 
 from pipelines import stages
 from pipelines.stages import close_stage, open_stage, run_unit
-from schemas.errors import StorageError, UserError, storage_error
+from schemas.errors import PassingError, StorageError, UserError, storage_error
 from schemas.storage import AtomicFile, Folder
 
 TEXTS = tuple(
@@ -86,6 +86,7 @@ def test_refusals_are_told_with_a_remedy(error: OSError, message: str) -> None:
             OSError("AWS Error NETWORK_CONNECTION during y: curlCode: 7"),
             "s3://b/x: failed (AWS Error NETWORK_CONNECTION",
         ),
+        (PassingError("s3://b/x: it failed"), "s3://b/x: it failed; when the cause is mended, go on with --resume"),
         (OSError(errno.EIO, "Input/output error", "/d/x"), "s3://b/x: failed ([Errno 5] Input/output error"),
         (FileNotFoundError(errno.ENOENT, "No such file", "/d/x"), "s3://b/x: is gone; bring it back and go on with"),
     ],

@@ -68,6 +68,10 @@ def test_folders(store: Store) -> None:
     folder.delete("files")
     assert folder.files(recursive=True) == ["done/2.json", "plan.json"]
     assert folder.read("plan.json") == b"again"
+    for name in ("done/deep/1", "done/deep/deeper/2", "done/3"):
+        folder.write(name, b"")
+    folder.move("done/deep/1", "done/deeper still/1")  # leaves an empty object for the folder
+    folder.remove("done/3")
     folder.delete("done")
     assert folder.files(recursive=True) == ["plan.json"]
     assert folder.beside("-b").files() == ["other"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from urllib.parse import quote
 
 import jobs
@@ -59,6 +60,11 @@ def test_in_nothing_that_a_run_writes_or_prints(store: Store, addresses: tuple[s
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "offsets agree with" in checked.stdout
     assert_hidden(checked.stdout + checked.stderr)
+    for module in ("status", "rejects", "report"):
+        for address in (output, output.replace("/c?", "/nothing?"), output.replace("s3://", "s4://")):
+            looked = jobs.run([sys.executable, "-m", f"pipelines.{module}", address], **_unset(store))
+            assert "Traceback" not in looked.stderr
+            assert_hidden(looked.stdout + looked.stderr)
 
 
 @pytest.mark.parametrize(
