@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pipelines import corpus, options, runners, summary
+from pipelines import corpus, options, planning, runners, summary
 from pipelines.hold import refuse_second
 from pipelines.progress import Progress
 from pipelines.stages import StageError
@@ -40,10 +40,14 @@ def _terminate(signum: int, frame: object) -> None:
     raise _Terminated
 
 
+def run_command(command: Command, arguments: Sequence[str]) -> str:
+    """What one types for a run; without credentials, which belong into the environment."""
+    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *map(shown, arguments)])
+
+
 def resume_command(command: Command, arguments: Sequence[str]) -> str:
-    """What one types to go on with a run; without credentials, which belong into the environment."""
-    rest = [each for each in arguments if each not in ("--resume", "--overwrite")]
-    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *map(shown, rest), "--resume"])
+    """What one types to go on with a run."""
+    return run_command(command, [*(each for each in arguments if each not in ("--resume", "--overwrite")), "--resume"])
 
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +86,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         print(notice)
     chain = command.build(source, chosen, Folder(chosen.output))
     for dataset in chain:
-        if dataset.build is not None:
+        if dataset.build is not None and not chosen.plan:
             refuse_second(dataset.folder)
     todo = []
     for dataset in chain:
@@ -94,6 +98,16 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
             todo.append(dataset.build)
         else:
             print(f"{dataset.folder}: is there already and fits: taken as it is")
+    if chosen.plan:
+        planning.show(
+            chain,
+            todo,
+            runner=chosen.runner,
+            workers=chosen.workers,
+            max_reject_rate=chosen.max_reject_rate,
+            run=run_command(command, [each for each in arguments if each != "--plan"]),
+        )
+        return 0
     for build in todo:
         build.begin(resume=chosen.resume)
     progress = Progress()

@@ -66,6 +66,7 @@ def command(module: str, description: str, *, output: str) -> argparse.ArgumentP
     add("--output", default=output, metavar="DIR", help=f"the dataset to write (default {output})")
     add("--overwrite", action="store_true", help="replace the dataset in --output")
     add("--resume", action="store_true", help="go on with an unfinished run")
+    add("--plan", action="store_true", help="measure a sample, say what a run will make, take and need, and end")
     add("--runner", default="DirectRunner", choices=RUNNERS, help="where to run (default: this machine)")
     add("--workers", type=_positive, default=os.cpu_count() or 1, metavar="N", help="local processes (default: cores)")
     add(

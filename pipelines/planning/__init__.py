@@ -1,0 +1,36 @@
+"""`--plan`: what a run would make, how long it would take and what it needs, measured on a sample of the real input.
+
+pieces, raw, datasets    which parts of the input are measured
+measuring                the real stages on them, in a temporary folder; nothing is written into the output
+estimates, forecasts     from the sample to the whole, with the uncertainty
+plan, text, machine      what that needs, and whether it is there
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from pipelines.corpus import Dataset
+from pipelines.planning.plan import foretell
+from pipelines.planning.text import describe
+from pipelines.stages import Build
+
+
+def show(
+    chain: Sequence[Dataset],
+    todo: Sequence[Build],
+    *,
+    runner: str,
+    workers: int,
+    max_reject_rate: float,
+    run: str,
+) -> None:
+    """Measure and print: what `--plan` does."""
+    if not todo:
+        print("nothing to do: all is there already")
+        return
+    print("measuring a sample of the input, about a minute ...", file=sys.stderr)
+    output = chain[-1].folder
+    found = foretell(chain, todo, workers=workers)
+    print(describe(found, output, todo, runner=runner, workers=workers, max_reject_rate=max_reject_rate, run=run))
