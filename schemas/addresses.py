@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -36,6 +37,9 @@ _BUCKETS = ("s3", "gs", "gcs")
 """Schemes whose addresses begin with a bucket."""
 
 _GOOGLE_RETRIES = 60  # seconds
+
+_SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
+"""Flags of Beam, such as --s3_secret_access_key."""
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 
@@ -87,6 +91,18 @@ def parse(address: str) -> Address:
 def shown(text: str) -> str:
     """A path or address as it may be shown: without credentials."""
     return parse(text).shown if is_address(text) else text
+
+
+def shown_arguments(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command as they may be shown."""
+    found: list[str] = []
+    for each in arguments:
+        flag, equals, _ = each.partition("=")
+        if found and not each.startswith("-") and _SECRET_FLAG.fullmatch(found[-1]):
+            found.append("***")
+        else:
+            found.append(f"{flag}=***" if equals and _SECRET_FLAG.fullmatch(flag) else shown(each))
+    return found
 
 
 def without_secrets(text: str) -> str:

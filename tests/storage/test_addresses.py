@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.addresses import Address, joined_path, parse, relative_path, shown, without_secrets
+from schemas.addresses import Address, joined_path, parse, relative_path, shown, shown_arguments, without_secrets
 from schemas.errors import StorageError
 from schemas.storage import Folder
 
@@ -103,6 +103,18 @@ def test_texts_without_secrets(monkeypatch: pytest.MonkeyPatch, text: str, hidde
 def test_names_go_before_the_query(folder: str, name: str, found: str) -> None:
     assert Folder(folder) / name == Folder(found)
     assert (Folder(folder) / name).uri == found
+
+
+def test_arguments_as_they_are_shown() -> None:
+    given = ["--input", "s3://K:S@b/x", "--output=s3://K:S@b/y", "--mask-token", "[M]", "--s3_secret_access_key", "S"]
+    given += ["--s3_session_token=S", "--azure_connection_string", "--job_name=a=b"]
+    shown_as = ["--input", "s3://b/x", "--output=s3://b/y", "--mask-token", "[M]", "--s3_secret_access_key", "***"]
+    assert shown_arguments(given) == [
+        *shown_as,
+        "--s3_session_token=***",
+        "--azure_connection_string",
+        "--job_name=a=b",
+    ]
 
 
 def test_beside() -> None:
