@@ -15,7 +15,7 @@ from pipelines.hold import refuse_second
 from pipelines.progress import Progress
 from pipelines.stages import StageError
 from pipelines.workers import LIMITS
-from schemas.addresses import shown
+from schemas.addresses import shown_arguments
 from schemas.errors import UserError, storage_error
 from schemas.storage import Folder
 from transforms.sources.sample import sample_inputs
@@ -42,7 +42,7 @@ def _terminate(signum: int, frame: object) -> None:
 
 def run_command(command: Command, arguments: Sequence[str]) -> str:
     """What one types for a run; without credentials, which belong into the environment."""
-    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *map(shown, arguments)])
+    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *shown_arguments(arguments)])
 
 
 def resume_command(command: Command, arguments: Sequence[str]) -> str:
