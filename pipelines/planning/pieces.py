@@ -78,4 +78,4 @@ def most_text_of(parser: str | None) -> int:
 
 
 def name_of(folder: Folder) -> str:
-    return folder.uri.rstrip("/").split("/")[-1]
+    return folder.name
