@@ -27,9 +27,10 @@ import xxhash
 
 from benchmarks.memory import PeakMemory
 from pipelines import corpus, launch, options, runners
+from pipelines.builds import Build
 from pipelines.mine_contexts import COMMAND
 from pipelines.progress import Progress
-from pipelines.stages import Build, Stage, UnitWriter, Work, location
+from pipelines.stages import Stage, UnitWriter, Work, location
 from schemas import records
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.storage import Folder, parquet_file

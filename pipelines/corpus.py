@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from pipelines.builds import Build
 from pipelines.options import choice_of_labels, parser_options
-from pipelines.stages import Build
 from pipelines.steps.contexts import Choose, Cut, Keep, Order
 from pipelines.steps.count import AddUp, Count, Select
 from pipelines.steps.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile

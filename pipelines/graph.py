@@ -10,8 +10,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from pipelines.builds import Build
 from pipelines.runners import LocalPool
-from pipelines.stages import Build, Stage, Tally, Work, close_stage, open_stage, run_unit
+from pipelines.stages import Stage, Tally, Work, close_stage, open_stage, run_unit
 
 
 def build_graph(builds: Sequence[Build], options: PipelineOptions, *, max_reject_rate: float) -> beam.Pipeline:

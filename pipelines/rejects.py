@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("dataset", metavar="DIR", help="a dataset, or the --output of an unfinished run")
     parser.add_argument("--reason", metavar="R", help="only this reason")
     parser.add_argument("--stage", metavar="S", help="only this stage")
-    parser.add_argument("--examples", type=int, default=_EXAMPLES, metavar="N", help=f"of each kind (default {_EXAMPLES})")
+    parser.add_argument(
+        "--examples", type=int, default=_EXAMPLES, metavar="N", help=f"of each kind (default {_EXAMPLES})"
+    )
     parser.add_argument("--json", action="store_true", help="for machines")
     chosen = parser.parse_args(arguments)
     folder = Folder(chosen.dataset)

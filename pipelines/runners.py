@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from pipelines.builds import Build
 from pipelines.hold import Hold
 from pipelines.progress import AtWork, Progress
 from pipelines.stages import (
-    Build,
     Fault,
     Stage,
     Tally,

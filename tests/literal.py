@@ -18,7 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from pipelines import corpus, mine_contexts, options
-from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.builds import Build
+from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
 from schemas.storage import Folder, parquet_file

@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from pipelines.builds import Build
 from pipelines.corpus import Dataset
 from pipelines.planning.plan import foretell
 from pipelines.planning.text import describe
-from pipelines.stages import Build
 
 
 def show(

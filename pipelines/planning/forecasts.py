@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from pipelines.builds import Build
 from pipelines.exchange import n_ranges
 from pipelines.planning.estimates import Estimate, growth, makespan
 from pipelines.planning.measuring import Measured
-from pipelines.stages import SIDES, Build, Completion
+from pipelines.stages import SIDES, Completion
 from pipelines.steps.contexts import CONTEXTS_A_SHARD, ROWS_A_RANGE, Choose, Cut
 from pipelines.steps.count import MOST_SHARDS, TOKENS_A_RANGE, UNITS, AddUp
 from pipelines.steps.extract import SHARDS_A_DROP, Extract

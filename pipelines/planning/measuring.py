@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import runners
+from pipelines.builds import Build
 from pipelines.corpus import Dataset
 from pipelines.exchange import read_range
 from pipelines.planning.datasets import sample_datasets
@@ -27,7 +28,7 @@ from pipelines.planning.pieces import (
 )
 from pipelines.planning.raw import first_documents, pieces_of, sample_raw
 from pipelines.progress import Progress
-from pipelines.stages import Build, Completion, File, Stage, UnitWriter, Work, location
+from pipelines.stages import Completion, File, Stage, UnitWriter, Work, location
 from pipelines.steps.count import All
 from pipelines.steps.extract import Extract
 from pipelines.steps.parse import Parse, cached_parser

@@ -7,11 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pipelines.builds import Build
 from pipelines.corpus import Dataset
 from pipelines.planning.estimates import Estimate, makespan
 from pipelines.planning.forecasts import Forecast, Forecaster, Line
 from pipelines.planning.measuring import Measured, measure
-from pipelines.stages import Build, peak_memory
+from pipelines.stages import peak_memory
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 

@@ -7,10 +7,10 @@ import os
 import shutil
 from collections.abc import Sequence
 
+from pipelines.builds import Build
 from pipelines.planning.estimates import Estimate
 from pipelines.planning.machine import available_memory
 from pipelines.planning.plan import Plan
-from pipelines.stages import Build
 from schemas.storage import Folder
 
 

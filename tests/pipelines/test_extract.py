@@ -18,8 +18,9 @@ import pytest
 import zstandard
 
 from pipelines import corpus, options
+from pipelines.builds import Build
 from pipelines.extract_documents import COMMAND
-from pipelines.stages import Build, UnitWriter, close_stage, open_stage, run_unit
+from pipelines.stages import UnitWriter, close_stage, open_stage, run_unit
 from pipelines.steps import extract as step
 from pipelines.steps.extract import Extract
 from schemas.errors import UserError

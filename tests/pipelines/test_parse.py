@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import extract_documents
+from pipelines.builds import Build
 from pipelines.launch import main
-from pipelines.stages import Build, Fault, Isolation, close_stage, open_stage, run_unit
+from pipelines.stages import Fault, Isolation, close_stage, open_stage, run_unit
 from pipelines.steps.parse import Parse
 from schemas import records
 from schemas.check import check_dataset

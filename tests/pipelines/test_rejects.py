@@ -11,8 +11,9 @@ import pytest
 from literal import run_inline
 from toy import PoisonedWords, Text, poisoned_words
 
+from pipelines.builds import Build
 from pipelines.rejects import main
-from pipelines.stages import Build, UnitWriter, open_stage, run_unit
+from pipelines.stages import UnitWriter, open_stage, run_unit
 from schemas.manifest import Input, read_manifest
 from schemas.records import REDIRECTS
 from schemas.storage import Folder

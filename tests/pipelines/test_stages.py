@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from toy import AddUp, CountWords, word_count
 
+from pipelines.builds import Build
 from pipelines.progress import Progress
 from pipelines.runners import run
-from pipelines.stages import Build, close_stage, open_stage, run_unit
+from pipelines.stages import close_stage, open_stage, run_unit
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest

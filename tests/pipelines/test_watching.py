@@ -16,10 +16,11 @@ import pytest
 from toy import word_count
 
 from pipelines import status
+from pipelines.builds import throughput_of
 from pipelines.hold import RUN_FILE, Hold, is_alive, read_run, refuse_second
 from pipelines.progress import Progress, RunFigures, StageFigures, bar_columns, duration, ended_line, running_line
 from pipelines.runners import run
-from pipelines.stages import Completion, Tally, throughput_of, too_many_rejects
+from pipelines.stages import Completion, Tally, too_many_rejects
 from schemas.errors import UserError
 from schemas.manifest import Ledger, read_manifest
 from schemas.storage import Folder

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from pipelines.builds import Build
 from pipelines.exchange import key_columns, read_sorted, write_ranges
-from pipelines.stages import Build, Stage, UnitWriter, Work, location
+from pipelines.stages import Stage, UnitWriter, Work, location
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input

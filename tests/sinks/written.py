@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import Build, Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.builds import Build
+from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
 from schemas.storage import Folder

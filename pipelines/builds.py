@@ -1,0 +1,320 @@
+"""Datasets to be built: what decides them, what may be there already, and their publication.
+
+`finish` checks the ledgers, gives the files that completion records name their published names, and writes report,
+card and, last of all, the manifest.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.stages import REJECTS_ROLE, SIDES, WORK, Completion, File, Stage, StageError, Tally, Work
+from schemas.errors import UserError
+from schemas.manifest import (
+    MANIFEST,
+    SPLITS,
+    Input,
+    Ledger,
+    Manifest,
+    Shard,
+    StageReport,
+    canonical_hash,
+    is_dataset,
+    read_manifest,
+)
+from schemas.records import record_name
+from schemas.storage import Folder
+from transforms.sinks.card import dataset_card
+from transforms.sinks.versions import cpu_model, library_versions
+
+POINTS = 120
+"""Points of a stage's throughput over time in the manifest."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A dataset to be built: where, of what records, by which stages, from which inputs.
+
+    The fingerprint covers the stages' settings and versions, the models and the content of the inputs, and nothing
+    else. `options` are shown to readers of the manifest.
+    """
+
+    output: Folder
+    schema: pa.Schema
+    stages: tuple[Stage, ...]
+    inputs: tuple[Input, ...]
+    options: Mapping[str, Any]
+    seed: int | None = None
+    models: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def work(self) -> Work:
+        return Work(self.output)
+
+    @functools.cached_property
+    def parts(self) -> dict[str, Any]:
+        """What the fingerprint covers, by name, so that a difference can be named."""
+        return {
+            "record": record_name(self.schema),
+            "inputs": sorted((each.kind, each.name if each.kind == "file" else "", each.hash) for each in self.inputs),
+            "models": [dict(each) for each in self.models],
+            **{stage.name: stage.settings() for stage in self.stages},
+        }
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return canonical_hash(self.parts)
+
+    def check(self, *, resume: bool, overwrite: bool, reuse: bool) -> bool:
+        """Whether the dataset is to be built: False if it is there already and is to be used as it is.
+
+        `reuse`: a finished dataset of the same fingerprint is taken (for the datasets that a run makes on its way).
+        UserError if the output holds what may not be replaced. Changes nothing but what an interruption left over.
+        """
+        if is_dataset(self.output):
+            found = read_manifest(self.output).fingerprint
+            if found == self.fingerprint and (reuse or (resume and not overwrite)):
+                self.output.delete(WORK)
+                return False
+            if not overwrite:
+                raise UserError(self._occupied(found))
+        elif self._has_begun():
+            if not overwrite and self._has_progress():
+                self._check_unfinished(resume)
+        elif set(self.output.entries()) - {WORK}:
+            raise UserError(
+                f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
+                "or empty it yourself"
+            )
+        return True
+
+    def begin(self, *, resume: bool) -> None:
+        """Make the output ready for the work, after `check`: what it holds is continued or replaced."""
+        if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
+            return
+        _remove(self.output)
+        state = {"fingerprint": self.fingerprint, "parts": self.parts}
+        self.output.write(f"{WORK}/build.json", json.dumps(state).encode())
+
+    def _has_begun(self) -> bool:
+        return self.output.exists(f"{WORK}/build.json")
+
+    def _begun(self) -> tuple[str, dict[str, Any]]:
+        """Fingerprint and parts of the unfinished run in the output."""
+        state = self.output.read_json(f"{WORK}/build.json", remedy="start anew with --overwrite")
+        return state["fingerprint"], state["parts"]
+
+    def _has_progress(self) -> bool:
+        return any("/done/" in name for name in self.output.files(WORK, recursive=True))
+
+    def _check_unfinished(self, resume: bool) -> None:
+        fingerprint, parts = self._begun()
+        if fingerprint != self.fingerprint:
+            changed = _difference(parts, json.loads(json.dumps(self.parts)))
+            raise UserError(
+                f"{self.output}: holds an unfinished run with other settings ({changed}); "
+                "give the same settings with --resume, or start anew with --overwrite"
+            )
+        if not resume:
+            raise UserError(
+                f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
+            )
+
+    def _occupied(self, found: str) -> str:
+        same = found == self.fingerprint
+        held = "this very dataset, finished" if same else "a dataset made from other inputs or with other options"
+        return f"{self.output}: holds {held}; choose another --output, or replace it with --overwrite"
+
+    def finish(self) -> Manifest:
+        """Check the ledgers, publish the files that the records name, write card and manifest."""
+        if is_dataset(self.output):
+            return read_manifest(self.output)
+        completions = {stage.name: self.work.completions(stage.name) for stage in self.stages}
+        reports = [_report(stage, completions[stage.name]) for stage in self.stages]
+        for stage, report in zip(self.stages, reports, strict=True):
+            _check(stage, report, completions[stage.name])
+        files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
+        splits = {split: self._publish(split, files) for split in SPLITS}
+        sides = {side: self._publish(side, files) for side in SIDES}
+        manifest = Manifest(
+            record=record_name(self.schema),
+            fingerprint=self.fingerprint,
+            seed=self.seed,
+            options=dict(self.options),
+            inputs=[each._replace(path=self.output.relative(each.path)) for each in self.inputs],
+            splits={split: shards for split, shards in splits.items() if shards},
+            sides={side: shards for side, shards in sides.items() if shards},
+            stages=reports,
+            licences=_licences(reports),
+            models=[dict(each) for each in self.models],
+            versions=library_versions(),
+            cpu=cpu_model(),
+            run=_run_figures(completions, self._faults()),
+        )
+        self._write_report(manifest)
+        self.output.write("README.md", dataset_card(manifest, name=self.output.name).encode())
+        self.output.write(MANIFEST, manifest.to_json().encode())
+        self.output.delete(WORK)
+        return manifest
+
+    def _write_report(self, manifest: Manifest) -> None:
+        """The report; what goes wrong with it is noted in the manifest, for the data is none the worse."""
+        from transforms.sinks.report import dataset_report  # not in the workers: it brings jinja2
+
+        try:
+            self.output.write("report.html", dataset_report(self.output, manifest).encode())
+        except OSError:
+            raise
+        except Exception as error:
+            manifest.run["report"] = f"not written: {type(error).__name__}: {error}"
+
+    def _faults(self) -> list[dict[str, Any]]:
+        """The failed attempts at units, in order of time."""
+        faults = []
+        for stage in self.stages:
+            folder = self.work.stage_folder(stage.name)
+            faults += [json.loads(folder.read(name)) for name in folder.files("faults")]
+        return sorted(faults, key=lambda fault: fault["time"])
+
+    def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
+        """Move the files of a role to their published names; one that was moved before an interruption stays."""
+        chosen = [file for file in files if file.role == role]
+        shards = []
+        for index, file in enumerate(chosen):
+            name = (
+                f"data/{role}-{index:05d}-of-{len(chosen):05d}.parquet"
+                if role in SPLITS
+                else f"{role}/part-{index:05d}.parquet"
+            )
+            if self.output.exists(file.path):
+                self.output.move(file.path, name)
+            elif not self.output.exists(name) or self.output.size(name) != file.bytes:
+                raise UserError(f"{self.output}: {file.path} is gone; it was deleted under the run; use --overwrite")
+            shards.append(Shard(name, file.rows, file.bytes, file.sha256))
+        return shards
+
+
+def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the run went, for the manifest: times, memory, throughput, failed attempts. See docs/datasets.md."""
+    done = [each for records in completions.values() for each in records]
+    throughput: dict[str, list[list[float]]] = {}
+    began = 0.0
+    for name, records in completions.items():
+        throughput[name] = throughput_of(records, began=began)
+        began = throughput[name][-1][0] if throughput[name] else began
+    return {
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": {name: round(sum(each.seconds for each in records), 2) for name, records in completions.items()},
+        "wall_seconds": {
+            name: round(points[-1][0] - points[0][0], 2) if points else 0.0 for name, points in throughput.items()
+        },
+        "peak_memory": max((each.peak_memory for each in done), default=0),
+        "throughput": throughput,
+        "faults": faults,
+    }
+
+
+def throughput_of(completions: Sequence[Completion], *, began: float) -> list[list[float]]:
+    """A stage over time: [seconds, units, rows, tokens], what was done by then, from [began, 0, 0, 0] on.
+
+    The time between the runs of an interrupted stage does not count: seconds go on only while a unit was at work.
+    """
+    if not completions:
+        return []
+    points: list[list[float]] = [[round(began, 2), 0, 0, 0]]
+    # Disjoint times at work: [start, end, seconds of work before it].
+    spans: list[list[float]] = []
+    for start, end in sorted((each.finished - each.seconds, each.finished) for each in completions):
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end, spans[-1][2] + spans[-1][1] - spans[-1][0] if spans else 0.0])
+    total = Tally()
+    for units, each in enumerate(sorted(completions, key=lambda each: (each.finished, each.unit)), start=1):
+        while each.finished > spans[0][1]:
+            spans.pop(0)
+        total = total.plus(Tally.of(each))
+        seconds = began + spans[0][2] + each.finished - spans[0][0]
+        points.append([round(seconds, 2), units, total.written or total.rows, total.tokens])
+    step = max(-(-(len(points) - 1) // POINTS), 1)
+    return points[:1] + points[:0:-step][::-1]
+
+
+def _report(stage: Stage, completions: Sequence[Completion]) -> StageReport:
+    ledger = sum((each.ledger for each in completions if each.ledger), start=Ledger(stage.counts))
+    counters = _sum(each.counters for each in completions)
+    return StageReport(stage.name, stage.version, len(completions), ledger if stage.counts else None, counters)
+
+
+def _sum(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sums by name, sorted."""
+    total = Counter[str]()
+    for each in counters:
+        total.update(each)
+    return dict(sorted(total.items()))
+
+
+def _licences(reports: Iterable[StageReport]) -> dict[str, int]:
+    """Documents by licence, as the stages counted them."""
+    counters = _sum(report.counters for report in reports)
+    names = [name.removeprefix("licence:") for name in counters if name.startswith("licence:")]
+    found = {name: counters[f"licence:{name}"] - counters.get(f"dropped_licence:{name}", 0) for name in names}
+    return {name: n for name, n in found.items() if n}
+
+
+def _check(stage: Stage, report: StageReport, completions: Sequence[Completion]) -> None:
+    """StageError unless the ledger adds up and agrees with the rows written."""
+    if report.ledger is None:
+        return
+    rows = sum(file.rows for each in completions for file in each.files if file.role in SPLITS)
+    rejects = sum(file.rows for each in completions for file in each.files if file.role == REJECTS_ROLE)
+    published = any(file.role in SPLITS for each in completions for file in each.files)
+    if report.ledger.lost or (published and rows != report.ledger.written) or rejects != report.ledger.rejected.total():
+        raise StageError(
+            f"{stage.name}: the ledger does not add up: {report.ledger}, {rows:,} rows and {rejects:,} rejects "
+            "in files; this is a fault of phrasemill, please report it"
+        )
+
+
+def _current(files: Iterable[File]) -> list[File]:
+    """The files in order, each that was superseded replaced by its successor."""
+    places: dict[str, int] = {}
+    found: list[File] = []
+    for file in files:
+        if file.supersedes:
+            places[file.path] = places[file.supersedes]
+            found[places[file.path]] = file
+        else:
+            places[file.path] = len(found)
+            found.append(file)
+    return found
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Names of the settings in which two fingerprints differ."""
+    names = []
+    for key in sorted({*before, *now}):
+        old, new = before.get(key), now.get(key)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            names += [f"{key}.{each}" for each in sorted({*old, *new}) if old.get(each) != new.get(each)]
+        else:
+            names.append(key)
+    return ", ".join(names)
+
+
+def _remove(output: Folder) -> None:
+    """Remove a dataset of ours, and nothing else that a user may have put into its folder."""
+    for name in ("data", *SIDES, WORK):
+        output.delete(name)
+    for name in (MANIFEST, "README.md", "report.html"):
+        output.remove(name)
