@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences, rejects, report
+from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences, rejects, report, status
 
 COMMANDS = [each.COMMAND for each in (mine_contexts, extract_documents, parse_sentences, count_phrases)]
-TOOLS = {"rejects": rejects.DESCRIPTION, "report": report.DESCRIPTION}
+TOOLS = {"status": status.DESCRIPTION, "rejects": rejects.DESCRIPTION, "report": report.DESCRIPTION}
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)

@@ -18,12 +18,13 @@ from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage import Folder
 
+DESCRIPTION = "How a run goes, seen from another terminal or machine."
 RUNNING, ENDED = 0, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 the dataset is finished or a run is at work on it, 1 a run has ended early, 2 neither."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.status", description="How the run on a dataset goes.")
+    parser = argparse.ArgumentParser(prog="python -m pipelines.status", description=DESCRIPTION)
     parser.add_argument("dataset", help="the --output of the run, or a dataset beside it")
     parser.add_argument("--json", action="store_true", help="for machines")
     chosen = parser.parse_args(arguments)
