@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -18,6 +19,8 @@ import pytest
 from toy import word_count
 
 from pipelines import stages
+from pipelines.progress import Progress
+from pipelines.runners import run
 from pipelines.stages import close_stage, open_stage, run_unit
 from schemas.errors import PassingError, StorageError, UserError, storage_error
 from schemas.storage import AtomicFile, Folder
@@ -183,6 +186,20 @@ def test_a_run_on_a_full_disk_goes_on_after_space_was_freed(tmpfs: Path, words: 
     assert not (output / "_work").exists()
 
 
+def test_a_full_disk_ends_the_workers(tmpfs: Path, words: dict[str, str]) -> None:
+    build = word_count(tmpfs / "words", TEXTS)
+    build.begin(resume=False)
+    subprocess.run(["mount", "-o", "remount,size=340k", str(tmpfs)], check=True)
+    with pytest.raises(
+        UserError, match=r"/words/.*: no space is left on its disk; free some, then go on with --resume"
+    ):
+        run([build], runner="DirectRunner", workers=2, beam_args=[], progress=Progress(io.StringIO()))
+    subprocess.run(["mount", "-o", "remount,size=8m", str(tmpfs)], check=True)
+    run_words(tmpfs / "words", resume=True)
+    assert hashes(tmpfs / "words") == words
+
+
+@pytest.mark.heavy  # three runs
 def test_the_main_job_on_a_full_disk(tmpfs: Path, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, text in jobs.chapters().items():

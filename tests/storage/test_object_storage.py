@@ -197,6 +197,7 @@ def test_the_same_bytes_as_on_a_disk(store: Store, uploaded: str, local: dict[st
     assert f"offsets agree with {store.address('out/c-documents')}" in checked.stdout
 
 
+@pytest.mark.heavy  # three runs; test_secrets.py kills and resumes one on S3, too
 def test_resume_after_a_kill(store: Store, uploaded: str, local: dict[str, bytes]) -> None:
     output = store.address("resumed/c")
     sentences = store.folder("resumed/c-sentences/_work/parse")

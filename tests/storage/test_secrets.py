@@ -60,6 +60,9 @@ def test_in_nothing_that_a_run_writes_or_prints(store: Store, addresses: tuple[s
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "offsets agree with" in checked.stdout
     assert_hidden(checked.stdout + checked.stderr)
+    planned = jobs.mine(inputs, output.replace("/c?", "/d?"), "--plan", **_unset(store))
+    assert planned.returncode == 0, planned.stderr
+    assert_hidden(planned.stdout + planned.stderr)
     for module in ("status", "rejects", "report"):
         for address in (output, output.replace("/c?", "/nothing?"), output.replace("s3://", "s4://")):
             looked = jobs.run([sys.executable, "-m", f"pipelines.{module}", address], **_unset(store))
