@@ -327,6 +327,9 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
     ids = [item.doc_id for item in items if isinstance(item, Document)]
     assert name == "wikipedia-xml" or len(set(ids)) == len(ids)
     assert [segments[0].start, segments[-1].end] == [0, file.size]
+    if suffix and Corrupt in map(type, items):
+        # What is told of damage in compressed bytes, and in which order, may depend on where the reading began.
+        pieces, items = ([item for item in each if isinstance(item, Document)] for each in (pieces, items))
     assert pieces == items
 
 

@@ -181,6 +181,9 @@ def _find(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str
             return list(_below(filesystem, path, re.compile(".*", re.DOTALL), notices))
         if _WILDCARD.search(path):
             return _glob(filesystem, path, shown=shown, notices=notices)
+    except UnicodeDecodeError as error:
+        name = os.fsdecode(bytes(error.object)).encode("utf-8", "backslashreplace").decode()
+        raise InputError(f"{shown!r} holds {name!r}, a name that is not UTF-8; rename it") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{shown!r} cannot be read ({_line(error)}); check its access rights") from error
     if info.type == fs.FileType.Unknown:

@@ -107,7 +107,10 @@ class JsonLines:
             return
         whole = segment == Segment(0, file.size)
         try:
-            for line in lines(filesystem, file.path, start=segment.start, limit=options.max_document_bytes):
+            within = None if whole else segment.end
+            for line in lines(
+                filesystem, file.path, start=segment.start, limit=options.max_document_bytes, within=within
+            ):
                 if line.start >= segment.end and not whole:
                     break
                 where = f"{file.path!r}, the line at byte {line.start:,}"

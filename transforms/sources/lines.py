@@ -38,10 +38,14 @@ def split_lines(filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int
     return [Segment(start, min(start + step, file.size)) for start in starts]
 
 
-def lines(filesystem: fs.FileSystem, path: str, *, start: int = 0, limit: int) -> Iterator[Line]:
+def lines(
+    filesystem: fs.FileSystem, path: str, *, start: int = 0, limit: int, within: int | None = None
+) -> Iterator[Line]:
     """The lines that begin at byte `start` or behind it; of one longer than `limit` bytes only the beginning.
 
-    A `start` other than 0 is for plain files. Raises Damaged; the lines before it are whole.
+    None, where the first of them would begin at byte `within` or behind it: so the parts of a line that is longer than
+    many segments are not read by each of them. A `start` other than 0 is for plain files. Raises Damaged; the lines
+    before it are whole.
     """
     plain = is_plain(filesystem, path)
     skipping = start > 0  # the line that holds the byte before `start` began before it
@@ -49,6 +53,8 @@ def lines(filesystem: fs.FileSystem, path: str, *, start: int = 0, limit: int) -
     pending: list[bytes] = []
     size = 0
     for stored, data in chunks(filesystem, path, start=position):
+        if skipping and within is not None and position >= within:
+            return
         if begun == position:
             stored_begun = stored
         at = 0

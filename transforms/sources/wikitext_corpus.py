@@ -104,7 +104,10 @@ class WikiTextCorpus:
         first = max(0, segment.start - _BLANK_LINE_BYTES)
         after_blank = first == 0
         try:
-            for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes):
+            within = None if whole else segment.end
+            for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes, within=within):
+                if not (reading or whole) and line.start >= segment.end:
+                    break
                 if after_blank and _TITLE.fullmatch(line.data) and line.start >= segment.start:
                     if article.begun:
                         yield partial(_item, article, file, options)
