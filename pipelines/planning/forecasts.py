@@ -268,7 +268,7 @@ class Forecaster:
         """What the bytes of a sample are multiplied by, as its files are smaller than those of the whole."""
         if self._m.pieces.is_whole:
             return Estimate.exactly(1)
-        return Estimate.exactly(self._m.full_size[stage]).widened(0.03)
+        return Estimate.exactly(self._m.full_size[stage]).widened(0.1)
 
     def _scaled(self, stage: str, units: Estimate, more: float) -> Line:
         """A stage that does `more` times the work that it did on the sample."""
