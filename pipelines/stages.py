@@ -412,9 +412,15 @@ def run_unit(
         stage.process(unit, write)
         completion = write.completion()
         folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
             write.discard()
+        if isinstance(error, OSError) and "CRC checksum" in str(error):
+            raise UserError(
+                f"{stage.name}: unit {index} reads a file that was damaged after it was written ({error}); see which "
+                f"by python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, it is "
+                "one of its own: start anew with --overwrite"
+            ) from None
         raise
     return completion
 

@@ -315,8 +315,10 @@ def _named(place: str) -> Iterator[None]:
 
 
 def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file of a folder."""
-    return pq.ParquetFile(folder.filesystem.open_input_file(folder.at(name)), **options)
+    """Open a Parquet file of a folder; a page that was damaged since it was written is an error when it is read."""
+    return pq.ParquetFile(
+        folder.filesystem.open_input_file(folder.at(name)), page_checksum_verification=True, **options
+    )
 
 
 def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:
@@ -335,6 +337,7 @@ def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool =
         use_dictionary=terms,
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         write_statistics=False,
+        write_page_checksum=True,
         version="2.6",
     )
 

@@ -276,6 +276,23 @@ def test_an_unpublished_file_that_vanished_is_named(tmp_path):
         build.finish()
 
 
+def test_a_flipped_bit_in_an_exchanged_file_is_noticed(tmp_path):
+    build = word_count(tmp_path / "words", TEXTS, ranges=1)
+    build.begin(resume=False)
+    count, add = build.stages
+    for unit in open_stage(build.work, count):
+        run_unit(build.work, count, unit)
+    close_stage(build.work, count)
+    path = sorted((tmp_path / "words/_work/count/files").iterdir())[0]
+    data = bytearray(path.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little")
+    data[len(data) - 8 - footer - 1] ^= 1  # the last byte of the last page
+    path.write_bytes(data)
+    (unit,) = open_stage(build.work, add)
+    with pytest.raises(UserError, match=r"add: unit 0 reads a file that was damaged after it was written .*CRC"):
+        run_unit(build.work, add, unit)
+
+
 def test_an_interrupted_publication_is_finished_by_the_next(tmp_path, reference, monkeypatch):
     build = word_count(tmp_path / "words", TEXTS)
     moves = []
