@@ -137,7 +137,8 @@ def _span(estimate: Estimate, unit: float, name: str, digits: int = 3) -> str:
 def span_of_numbers(estimate: Estimate) -> str:
     if estimate.is_exact:
         return f"{round(estimate.middle):,}"
-    return "-".join(dict.fromkeys(_significant(round(each)) for each in (estimate.low, estimate.high)))
+    ends = (round(each) for each in (estimate.low, estimate.high))
+    return "-".join(dict.fromkeys(_significant(each) if each >= 1000 else str(each) for each in ends))
 
 
 def span_of_bytes(estimate: Estimate) -> str:

@@ -113,7 +113,7 @@ def test_when_the_last_unit_is_done(seconds, workers, wanted):
     [
         (span_of_numbers(exactly(1234567)), "1,234,567"),
         (span_of_numbers(Estimate(1234567, 0, 2345678)), "1,230,000-2,350,000"),
-        (span_of_numbers(Estimate(12.2, 0, 12.4)), "12.0"),
+        (span_of_numbers(Estimate(12.2, 0, 12.4)), "12"),
         (span_of_bytes(Estimate(9.5e8, 0, 1.21e9)), "0.95-1.21 GB"),
         (span_of_bytes(exactly(0)), "0 B"),
         (span_of_seconds(Estimate(0.1, 0, 0.4)), "< 1 s"),
