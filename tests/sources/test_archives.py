@@ -190,3 +190,22 @@ def test_any_flipped_byte_ends_in_items(tmp_path: Path) -> None:
         for position in range(0, len(data), max(1, len(data) // 150)):
             flipped = data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :]
             read(tmp_path, name, flipped)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_of_zip(tmp_path: Path, method: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr("a.txt", "A line.\n" * 50_000)
+    (item,) = read(tmp_path, "a.zip", out.getvalue())
+    assert isinstance(item, Document)
+    assert item.text == ("A line.\n" * 50_000).strip()
+
+
+def test_a_member_before_the_beginning_of_the_file(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a.txt", "x")
+    (bad,) = read(tmp_path, "a.zip", out.getvalue()[1:])
+    assert isinstance(bad, Corrupt)
+    assert bad.byte == 0

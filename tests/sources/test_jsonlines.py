@@ -193,3 +193,21 @@ def test_split_of_compressed_files(tmp_path: Path) -> None:
     size = path.stat().st_size
     file = InputFile(str(path), path.name, size)
     assert JSON_LINES.split(LOCAL, file, target_bytes=10) == [Segment(0, size)]
+
+
+def test_bytes_of_faults_are_of_the_file_as_stored(tmp_path: Path) -> None:
+    data = b'{"text": "' + b"a" * 500 + b'\xff"}\n{"text": "' + b"b" * 500
+    for name, packed in {"a.jsonl": data, "a.jsonl.gz": gzip.compress(data)}.items():
+        faults = [item for item in read(written(tmp_path, packed, name)) if isinstance(item, Corrupt)]
+        assert [fault.byte for fault in faults] == ([510, 523] if name == "a.jsonl" else [0, 0])
+
+
+def test_a_line_longer_than_segments_is_not_read_by_each(tmp_path: Path) -> None:
+    path = written(tmp_path, b'{"text": "' + b"x" * 5_000_000 + b'"}\n{"text": "two"}')
+    assert [item.text[:3] for item in read(path, target_bytes=1_000) if isinstance(item, Document)] == ["xxx", "two"]
+
+
+def test_a_title_that_is_none_is_left_out(tmp_path: Path) -> None:
+    (item,) = read(written(tmp_path, json.dumps({"text": "a", "title": "x" * 2_001, "url": "https://a"}).encode()))
+    assert isinstance(item, Document)
+    assert (item.title, item.url) == ("", "https://a")

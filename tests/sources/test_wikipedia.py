@@ -348,3 +348,32 @@ def test_damaged_siteinfo(tmp_path: Path) -> None:
     (item,) = read(write(tmp_path, "a.xml", DUMP.replace(b"</dbname>", b"")))
     assert isinstance(item, Corrupt)
     assert "siteinfo" in item.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('xml:lang="en"', 'xml:lang="\xff"'),
+        ("https://en.", "https://["),
+        ('key="14"', 'key="x"'),
+        ('key="14"', ""),
+        ("<dbname>", "<dbname"),
+    ],
+)
+def test_a_damaged_head_is_told_once(tmp_path: Path, before: str, after: str) -> None:
+    data = DUMP.replace(before.encode(), after.encode("latin-1"))
+    for target_bytes in (100, 1 << 30):
+        (item,) = read(write(tmp_path, "a.xml", data), target_bytes=target_bytes)
+        assert isinstance(item, Corrupt)
+        assert item.reason == "bad_xml"
+
+
+def test_what_is_not_compressed_as_its_name_says_is_one_segment(tmp_path: Path) -> None:
+    (item,) = read(write(tmp_path, "a.xml.bz2", b"\0" + bz2.compress(DUMP)), target_bytes=10)
+    assert isinstance(item, Corrupt)
+    assert "does not begin as bz2" in item.message
+
+
+def test_pages_without_end_take_linear_time(tmp_path: Path) -> None:
+    items = read(write(tmp_path, "a.xml", HEAD.encode() + b"<page>" * 300_000))
+    assert len(items) == 300_001  # and the dump's own end

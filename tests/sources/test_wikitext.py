@@ -318,6 +318,24 @@ def test_any_text(wikitext: str) -> None:
     check(wikitext)
 
 
+@pytest.mark.parametrize(
+    ("wikitext", "text", "links"),
+    [
+        (
+            "[[a|x -{b; c]] d [[e|f}- g]]",
+            "x -{b; c d f}- g",
+            [("x -{b; c", "A"), ("f}- g", "E")],
+        ),  # variants across links
+        ("a \x7f\n\n[[b|c \u061c]]", "a\n\nc", [("c", "B")]),
+        ("[[a|ب\u200d \u200d]] b \u200d", "ب b", [("ب", "A")]),
+        ("{{HMS|" * 30 + "a" + "|1}}" * 30, "HMS " * 30 + "a", [("HMS a", "HMS a (1)")]),
+    ],
+)
+def test_found_by_fuzzing(wikitext: str, text: str, links: list[tuple[str, str]]) -> None:
+    assert text_of(wikitext) == text
+    assert links_of(wikitext) == links
+
+
 def cpu_seconds(wikitext: str) -> float:
     start = time.process_time()
     plain_text(wikitext, site=ENGLISH, max_nodes=10**9, max_depth=10**9)
@@ -335,6 +353,11 @@ WORST = [
 def test_time_is_linear_in_the_worst_case(unit: str) -> None:
     """A hundred thousand characters of each: quadratic work would take minutes."""
     assert cpu_seconds((unit * 100_000)[:100_000]) < 2
+
+
+@pytest.mark.parametrize("inside", ["[[a]]" + "|" * 100_000, " " * 100_000 + "!=x", "a" + "\u0301\u0327" * 50_000])
+def test_time_is_linear_in_a_template(inside: str) -> None:
+    assert cpu_seconds("{{nowrap|" + inside + "}}") < 2
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,10 @@ def test_real_corpus(test_data: Path) -> None:
     assert "lobster red" in text
     for token in ("@-@", "<unk>", " ,", " .", "= =", "( ", " )", " ;", "  "):
         assert text.count(token) <= (2 if token == " ." else 0), token
+
+
+@pytest.mark.parametrize("data", [b" =  \n" * 6 + CORPUS, b"      \n" + CORPUS, b"a" * 50 + b"\n" + CORPUS])
+def test_a_title_stands_behind_a_short_blank_line_however_split(tmp_path: Path, data: bytes) -> None:
+    path = written(tmp_path, data)
+    for target_bytes in range(1, 20):
+        assert read(path, target_bytes=target_bytes) == read(path)

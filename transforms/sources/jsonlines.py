@@ -19,7 +19,7 @@ from pyarrow import fs
 from transforms.sources.books import book_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
-from transforms.sources.lines import lines, split_lines
+from transforms.sources.lines import Line, is_plain, lines, split_lines
 from transforms.sources.streams import REMEDY, Damaged
 from transforms.sources.text import clean
 
@@ -108,6 +108,7 @@ class JsonLines:
         whole = segment == Segment(0, file.size)
         try:
             within = None if whole else segment.end
+            exact = is_plain(filesystem, file.path)
             for line in lines(
                 filesystem, file.path, start=segment.start, limit=options.max_document_bytes, within=within
             ):
@@ -117,7 +118,7 @@ class JsonLines:
                 if line.too_long:
                     yield too_large(f"byte {line.start}", line.data, options)
                 elif line.data.strip():
-                    yield partial(_item, line.data, where, file, line.start, line.stored, options)
+                    yield partial(_item, line, where, file, options, exact=exact)
         except Damaged as damage:
             yield Corrupt(damage.reason, damage.byte, damage.message)
 
@@ -125,11 +126,12 @@ class JsonLines:
 JSON_LINES = JsonLines()
 
 
-def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, options: ReadOptions) -> Item:
+def _item(line: Line, where: str, file: InputFile, options: ReadOptions, *, exact: bool) -> Item:
+    start, stored, data, _ = line
     try:
         text = (data.removeprefix(b"\xef\xbb\xbf") if start == 0 else data).decode()
     except UnicodeDecodeError as error:
-        return not_utf8(where, stored + error.start if stored == start else stored, error)
+        return not_utf8(where, stored + error.start if exact else stored, error)
     if len(data) > _MEASURED_FROM and _values(text) > MAX_VALUES:
         return Rejected("record_too_large", f"byte {start}", text[:200], f"more than {MAX_VALUES:,} values")
     try:
@@ -137,7 +139,7 @@ def _item(data: bytes, where: str, file: InputFile, start: int, stored: int, opt
     except (ValueError, RecursionError) as error:
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
-        return Corrupt("bad_record", stored + byte if stored == start else stored, message, text[:200])
+        return Corrupt("bad_record", stored + byte if exact else stored, message, text[:200])
     column = options.text_column
     if not isinstance(record, dict):
         message = f"{where} is not a JSON object; write one object a line, with its text in {column!r}"

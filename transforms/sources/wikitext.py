@@ -349,7 +349,9 @@ def _power(match: re.Match[str]) -> str:
 
 
 _SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
-_EXTERNAL = re.compile(rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}{GAP}]*((?:[ {OPEN}{GAP}][^\[\]\n]*)?)\]", re.IGNORECASE)
+_EXTERNAL = re.compile(
+    rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}{CLOSE}{GAP}]*((?:[ {OPEN}{GAP}][^\[\]\n]*)?)\]", re.IGNORECASE
+)
 _IS_URL = re.compile(_SCHEME, re.IGNORECASE)
 _ONLY_URL = re.compile(rf"(?:{_SCHEME})\S+", re.IGNORECASE)
 _LANGUAGE_PREFIX = re.compile(
@@ -576,6 +578,7 @@ def _strip_end(out: list[str], characters: str) -> bool:
 _HEADING = re.compile(r"(={1,7})(.+?)\1")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+_WHOLE_LINKS = re.compile(f"[^{OPEN}{CLOSE}]*(?:{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}[^{OPEN}{CLOSE}]*){{0,100}}")
 _LEADING_PUNCTUATION = re.compile(r"^(?:[.,;:)]{1,3} )+|^[,;:]+")
 _PUNCTUATION = re.compile(r"[,;.)](?: |$)")
 _HAS_WORD = re.compile(r"\w")
@@ -621,7 +624,8 @@ def _lines(text: str) -> str:
 def _variant(match: re.Match[str]) -> str:
     """-{zh-hans:a; zh-hant:b}- shows one of the variants: the first."""
     first = match[1].rpartition("|")[2].partition(";")[0]
-    return first.rpartition(":")[2].strip()
+    shown = first.rpartition(":")[2].strip()
+    return shown if _WHOLE_LINKS.fullmatch(shown) and _WHOLE_LINKS.fullmatch(match[1]) else match[0]
 
 
 class _Blocks:

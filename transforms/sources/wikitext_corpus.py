@@ -23,7 +23,7 @@ from pyarrow import fs
 from transforms.sources.books import empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
-from transforms.sources.lines import EXCERPT_BYTES, Line, lines, split_lines
+from transforms.sources.lines import EXCERPT_BYTES, Line, is_plain, lines, split_lines
 from transforms.sources.streams import Damaged
 from transforms.sources.text import UNKNOWN_TOKEN, clean, lines_of, tidy
 
@@ -100,17 +100,19 @@ class WikiTextCorpus:
             return
         whole = segment == Segment(0, file.size)
         article = _Article()
+        exact = False
         reading = segment.start == 0
         first = max(0, segment.start - _BLANK_LINE_BYTES)
         after_blank = first == 0
         try:
+            exact = is_plain(filesystem, file.path)
             within = None if whole else segment.end
             for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes, within=within):
                 if not (reading or whole) and line.start >= segment.end:
                     break
                 if after_blank and _TITLE.fullmatch(line.data) and line.start >= segment.start:
                     if article.begun:
-                        yield partial(_item, article, file, options)
+                        yield partial(_item, article, file, options, exact=exact)
                     article = _Article()
                     reading = whole or line.start < segment.end
                     if not reading:
@@ -122,7 +124,7 @@ class WikiTextCorpus:
             yield Corrupt(damage.reason, damage.byte, damage.message)
             return
         if article.begun:
-            yield partial(_item, article, file, options)
+            yield partial(_item, article, file, options, exact=exact)
 
 
 WIKITEXT_CORPUS = WikiTextCorpus()
@@ -147,20 +149,20 @@ class _Article:
         if not self.too_large or not self.data:
             self.data += line.data + b"\n"
 
-    def stored(self, position: int) -> int:
+    def stored(self, position: int, *, exact: bool) -> int:
         """Where a byte of `data` lies in the file: exactly in a plain one, else where its piece begins."""
         at, stored = self._origins[bisect_right(self._origins, (position, sys.maxsize)) - 1]
-        return stored + (position - at if len(self._origins) == 1 else 0)
+        return stored + (position - at if exact else 0)
 
 
-def _item(article: _Article, file: InputFile, options: ReadOptions) -> Item:
+def _item(article: _Article, file: InputFile, options: ReadOptions, *, exact: bool) -> Item:
     if article.too_large:
         return too_large(f"byte {article.start}", bytes(article.data[:EXCERPT_BYTES]), options)
     try:
         decoded = article.data.decode()
     except UnicodeDecodeError as error:
         start = article.start + article.data.rfind(b"\n", 0, error.start) + 1
-        return not_utf8(f"{file.path!r}, the line at byte {start:,}", article.stored(error.start), error)
+        return not_utf8(f"{file.path!r}, the line at byte {start:,}", article.stored(error.start, exact=exact), error)
     title = ""
     first, _, body = decoded.partition("\n")
     if _TITLE.fullmatch(first.encode()):
