@@ -377,3 +377,14 @@ def test_what_is_not_compressed_as_its_name_says_is_one_segment(tmp_path: Path) 
 def test_pages_without_end_take_linear_time(tmp_path: Path) -> None:
     items = read(write(tmp_path, "a.xml", HEAD.encode() + b"<page>" * 300_000))
     assert len(items) == 300_001  # and the dump's own end
+
+
+@pytest.mark.parametrize("target_bytes", [50, 300, 1 << 30])
+def test_what_is_told_of_a_page_without_end_is_of_that_page(tmp_path: Path, target_bytes: int) -> None:
+    data = DUMP.replace(b"</page>", b"", 1)
+    faults = [
+        item for item in read(write(tmp_path, "a.xml", data), target_bytes=target_bytes) if isinstance(item, Corrupt)
+    ]
+    assert [(fault.reason, fault.excerpt[:20], "Old" in fault.excerpt) for fault in faults] == [
+        ("truncated", "<page>\n    <title>A<", False)
+    ]

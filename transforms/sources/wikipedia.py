@@ -282,7 +282,7 @@ class _Cutter:
                 end = end if end >= 0 else len(self._bytes)
             next_page = self._bytes.find(_BEGIN, max(searched, at + len(_BEGIN)), end)
             if next_page >= 0:
-                yield from self.cut(self._bytes[at : at + 4 * _EXCERPT])
+                yield from self.cut(self._bytes[at : min(next_page, at + 4 * _EXCERPT)])
                 at = next_page
             elif end < len(self._bytes):
                 end += len(_END)
