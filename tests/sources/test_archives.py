@@ -209,3 +209,8 @@ def test_a_member_before_the_beginning_of_the_file(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, "a.zip", out.getvalue()[1:])
     assert isinstance(bad, Corrupt)
     assert bad.byte == 0
+
+
+def test_a_member_without_a_name(tmp_path: Path) -> None:
+    data = zipped({"a.txt": b"x"}).replace(b"a.txt", b"\0.txt")  # a name ends at a NUL
+    assert read(tmp_path, "a.zip", data) == [Filtered(NOT_TEXT)]

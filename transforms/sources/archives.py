@@ -139,7 +139,7 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
             yield Corrupt("truncated" if cut else "corrupt", file.size, message)
             return
         for info, end in _with_ends(archive):
-            if info.is_dir():
+            if info.filename.endswith("/"):
                 continue
             if not _is_text_file(info.filename):
                 yield Filtered(NOT_TEXT)
