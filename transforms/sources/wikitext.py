@@ -705,8 +705,9 @@ def _place_links(text: str, targets: list[str]) -> tuple[str, tuple[Link, ...]]:
         if index % 2:
             number, _, piece = piece.partition(MIDDLE)
             piece = clean(piece)
-            if piece:
-                links.append(Link(position, position + len(piece), targets[int(number)]))
+            if anchor := piece.strip():  # quotes that went may have left a blank at its ends
+                start = position + piece.index(anchor)
+                links.append(Link(start, start + len(anchor), targets[int(number)]))
         else:
             piece = clean(piece)
         pieces.append(piece)
