@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp,train
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy lint types format constraints clean
+.PHONY: help run test test-all heavy fuzz lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -21,6 +21,9 @@ test-all: test heavy  ## all tests
 
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, a container image or a browser
 	$(BIN)/python -m pytest -m heavy -rs
+
+fuzz: $(VENV)/test.stamp  ## the readers on 20,000 mutated inputs a test (make test: a few hundred)
+	PHRASEMILL_FUZZ=20000 $(BIN)/python -m pytest tests/sources/test_fuzz_readers.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

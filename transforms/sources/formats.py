@@ -55,6 +55,6 @@ class ReadOptions(NamedTuple):
 
     text_column: str = "text"  # JSON lines and Parquet: where the text is
     max_page_bytes: int = 4_000_000  # a longer record is rejected: nobody wrote it for reading
-    max_document_bytes: int = 64_000_000  # the same for books, JSON lines and Parquet: a long book has 10 MB
+    max_document_bytes: int = 16_000_000  # the same for books, JSON lines and Parquet: a long book has 10 MB
     max_nodes: int = 200_000  # markup nodes of a wiki page
     max_depth: int = 100  # nesting of markup
