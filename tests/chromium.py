@@ -20,6 +20,19 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find_chromium() -> str | None:
+    """The browser; on Debian it is installed where there is none and we may. None if it cannot be had."""
+    found = _installed()
+    if found is None and shutil.which("apt-get") and os.geteuid() == 0:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for arguments in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+            subprocess.run(
+                ["apt-get", "-q", *arguments], env=environment, capture_output=True, check=False, timeout=600
+            )
+        found = _installed()
+    return found
+
+
+def _installed() -> str | None:
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
