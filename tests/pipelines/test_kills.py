@@ -1,0 +1,18 @@
+"""Runs of the main job killed at seeded moments end with the same bytes (`benchmarks/kills.py`, a few moments of it)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import kills
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_runs_and_killed_workers_end_with_the_same_shards(tmp_path: Path, seed: int, capsys):
+    arguments = ["--moments", "2", "--seed", str(seed), "--folder", str(tmp_path)]
+    assert kills.main([*arguments, "--max-documents", "12", "--shard-bytes", "60000"]) == 0
+    assert "2 of 2 ended with the same shards and nothing left over" in capsys.readouterr().out
