@@ -1,4 +1,4 @@
-"""Runs of the main job killed at seeded moments end with the same bytes (`benchmarks/kills.py`, a few moments of it)."""
+"""Runs of the main job killed at seeded moments end with the same bytes: a few moments of `benchmarks/kills.py`."""
 
 from __future__ import annotations
 
