@@ -113,11 +113,11 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
         _wait_until_gone()
         kept = kept_units(output)
     else:
-        workers = _workers(run.pid)
-        victim = choice.choice(workers) if workers else None
-        killed = "a worker" if victim else "nothing: there was no worker yet"
-        if victim:
-            _kill(victim)
+        while not (workers := _workers(run.pid)) and run.poll() is None:
+            time.sleep(0.02)
+        killed = "a worker" if workers else "nothing: it was at its end"
+        if workers:
+            _kill(choice.choice(workers))
     error = run.communicate()[1]
     if whole and run.returncode == -signal.SIGKILL:
         again = subprocess.run(command(arguments, output, "--resume"), capture_output=True, text=True, check=False)

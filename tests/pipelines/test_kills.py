@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import kills
+# What `python -m` finds, pytest does not: the benchmarks are not installed.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from benchmarks import kills  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
