@@ -9,7 +9,7 @@ import pytest
 
 # What `python -m` finds, pytest does not: the benchmarks are not installed.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-from benchmarks import kills  # noqa: E402
+from benchmarks import kills
 
 pytestmark = pytest.mark.heavy
 
