@@ -217,3 +217,4 @@ def test_what_is_kept_is_bounded_and_does_not_show(monkeypatch: pytest.MonkeyPat
     assert tokenizer.sentences(texts) == expected
     assert len(tokenizer._kept) < 20
     assert len(tokenizer._nlp.vocab.strings) == strings
+    assert len(tokenizer._nlp.vocab) < len(Tokenizer()._nlp.vocab) + 30  # of the 200 words, those of the last dozens

@@ -43,13 +43,18 @@ class Tokenizer:
     """
 
     def __init__(self) -> None:
+        self._kept: dict[str, _ChunkTokens | None] = {}
+        self._renew()
+
+    def _renew(self) -> None:
+        """Start anew: for all its zones of memory, spaCy's vocabulary takes some of it for each new word."""
+        self._kept.clear()
         self._nlp = spacy.blank("en")
         self._tokenizer = cast(spacy.tokenizer.Tokenizer, self._nlp.tokenizer)
         self._tokenizer.add_special_case("<unk>", [{ORTH: "<unk>"}])  # WikiText's
         # A word's shape, norm and the like, which nothing here reads, would take a third of the time for new words.
         self._nlp.vocab.lex_attr_getters = {}  # type: ignore[attr-defined]
         self._special = frozenset(self._tokenizer.rules or ())
-        self._kept: dict[str, _ChunkTokens | None] = {}
 
     def sentences(self, texts: Sequence[str]) -> list[list[Tokens]]:
         """The sentences of each text (one paragraph, no line break in it); whitespace gives none."""
@@ -84,7 +89,7 @@ class Tokenizer:
 
     def _learn(self, chunks: set[str]) -> None:
         if len(self._kept) > KEPT_CHUNKS:
-            self._kept.clear()
+            self._renew()
         new = list(chunks.difference(self._kept))
         for first in range(0, len(new), ZONE_CHUNKS):
             with self._nlp.memory_zone():
