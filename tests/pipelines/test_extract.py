@@ -20,6 +20,7 @@ import zstandard
 from pipelines import corpus, options
 from pipelines.builds import Build
 from pipelines.extract_documents import COMMAND
+from pipelines.launch import main
 from pipelines.stages import UnitWriter, close_stage, open_stage, run_unit
 from pipelines.steps import extract as step
 from pipelines.steps.extract import Extract
@@ -298,3 +299,12 @@ def test_an_interrupted_unit_goes_on_from_its_last_checkpoint(
 
 def _bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "data").iterdir())}
+
+
+def test_an_input_that_changed_between_runs_is_named(tmp_path: Path, books: Path, capsys):
+    interrupted = begun(tmp_path / "out", "--input", str(books))
+    stage = interrupted.stages[0]
+    run_unit(interrupted.work, stage, open_stage(interrupted.work, stage)[0])
+    (books / "emma.txt").write_text("Another novel.")
+    assert main(COMMAND, ["--input", str(books), "--output", str(tmp_path / "out"), "--resume"]) == 2
+    assert "out: holds an unfinished run with other settings (inputs); give the same" in capsys.readouterr().err

@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from toy import AddUp, CountWords, word_count
 
 from pipelines.builds import Build
+from pipelines.graph import build_graph
 from pipelines.progress import Progress
 from pipelines.runners import run
 from pipelines.stages import close_stage, open_stage, run_unit
@@ -92,6 +94,28 @@ def test_a_unit_attempted_twice_counts_once(tmp_path, reference):
 def test_a_unit_failing_once_is_tried_again(tmp_path, reference):
     run_build(word_count(tmp_path / "words", TEXTS, fail_once=str(tmp_path / "mark")))
     assert (tmp_path / "mark").exists()
+    assert hashes(tmp_path / "words") == reference
+
+
+def test_without_our_workers_the_figures_are_metrics_of_beam(tmp_path, reference):
+    """As on a cluster, where Beam's own workers do the units."""
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    result = build_graph([build], PipelineOptions(["--runner=FnApiRunner"]), max_reject_rate=0.01).run()
+    result.wait_until_finish()
+    found = {
+        (each.key.metric.namespace, each.key.metric.name): each.committed
+        for each in result.metrics().query()["counters"]
+    }
+    words = sum(COUNTS.values())
+    assert {name: found["count", name] for name in ("units", "read", "written", "rejected", "tokens")} == {
+        "units": 5,
+        "read": words,
+        "written": words,
+        "rejected": 0,
+        "tokens": words,
+    }
+    assert (found["add", "units"], found["add", "written"]) == (3, len(COUNTS))
     assert hashes(tmp_path / "words") == reference
 
 
