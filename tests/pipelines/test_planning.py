@@ -234,6 +234,7 @@ def sixteen_made(sixteen_books: Path, tmp_path_factory: pytest.TempPathFactory) 
     return output
 
 
+@pytest.mark.heavy
 def test_the_same_book_sixteen_times(sixteen_books, sixteen_made, tmp_path):
     found, _ = foretell(tmp_path / "out", f"--input={sixteen_books}", "--shard-bytes=12000")
     real = truth(sixteen_made)
@@ -264,6 +265,7 @@ def test_all_of_a_small_input_is_measured(tale, tmp_path, capsys):
     assert outside(found, truth(tmp_path / "out")) == []
 
 
+@pytest.mark.heavy
 def test_datasets_that_are_there_are_taken(sixteen_books, sixteen_made, capsys):
     before = sorted(sixteen_made.parent.rglob("*"))
     flags = [
@@ -282,6 +284,7 @@ def test_datasets_that_are_there_are_taken(sixteen_books, sixteen_made, capsys):
     assert sorted(sixteen_made.parent.rglob("*")) == before
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("given_dataset", ["documents", "sentences"])
 def test_a_dataset_as_input(sixteen_made, tmp_path, given_dataset):
     found, _ = foretell(tmp_path / "out", f"--input={sixteen_made}-{given_dataset}")
@@ -295,6 +298,7 @@ def test_a_dataset_as_input(sixteen_made, tmp_path, given_dataset):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["gz", "zip"])
 def test_files_that_cannot_be_split(book, tmp_path, kind):
     texts = [book[start : start + 2_000] for start in range(0, min(len(book), 160_000), 2_000)]
@@ -314,6 +318,7 @@ def test_files_that_cannot_be_split(book, tmp_path, kind):
     assert "the beginning only" in text.sampled(found)
 
 
+@pytest.mark.heavy
 def test_the_first_documents(sixteen_books, tmp_path):
     found, _ = foretell(tmp_path / "out", f"--input={sixteen_books}", "--max-documents=12")
     assert found.lines[0].rows.middle == pytest.approx(12)
@@ -323,6 +328,7 @@ def test_the_first_documents(sixteen_books, tmp_path):
     assert few.lines[0].rows == exactly(2)
 
 
+@pytest.mark.heavy
 def test_what_does_not_fit_is_said(sixteen_made, tmp_path, monkeypatch):
     found, chain = foretell(tmp_path / "out", f"--input={sixteen_made}-sentences")
     todo = [each.build for each in chain if each.build is not None]

@@ -37,6 +37,7 @@ def _unset(store: Store) -> dict[str, str | None]:
     return dict.fromkeys(store.environment.keys() - {"AWS_EC2_METADATA_DISABLED"})
 
 
+@pytest.mark.heavy
 def test_in_nothing_that_a_run_writes_or_prints(store: Store, addresses: tuple[str, str]) -> None:
     inputs, output = addresses
     printed = jobs.kill(jobs.command(inputs, output), when=lambda: store.folder(_PARSED).files("done"), **_unset(store))
