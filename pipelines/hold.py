@@ -39,13 +39,13 @@ def read_run(folder: Folder) -> dict[str, Any] | None:
         return None
 
 
-def is_alive(run: Mapping[str, Any], *, now: float | None = None) -> bool:
+def is_alive(run: Mapping[str, Any]) -> bool:
     """Whether a run that left this mark may still be writing."""
     if run["state"] != "running":
         return False
     if run["host"] == socket.gethostname() and _knows_processes():
         return _process_start(run["pid"]) == run["process_start"]
-    return (time.time() if now is None else now) - run["beat"] < max(_GONE, 6 * run["every"])
+    return time.time() - run["beat"] < max(_GONE, 6 * run["every"])
 
 
 def refuse_second(folder: Folder) -> None:

@@ -24,7 +24,6 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
@@ -456,13 +455,7 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
 
 
 def _read_completions(folder: Folder, names: Sequence[str]) -> list[Completion]:
-    """Completion records, many at once: on an object store each takes a while to come."""
-
-    def read(name: str) -> Completion:
-        return Completion.from_json(json.loads(folder.read(name)))
-
-    with ThreadPoolExecutor(1 if folder.is_local else 16) as pool:
-        return list(pool.map(read, names))
+    return [Completion.from_json(json.loads(data)) for data in folder.read_all(names)]
 
 
 def _sum_tallies(completions: Iterable[Completion]) -> Tally:
