@@ -131,7 +131,7 @@ def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, r
     builds = [texts, parsed]
     for build in builds:
         build.begin(resume=False)
-    runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=Progress())
+    runners.run(builds, workers=workers, progress=Progress())
 
 
 def first_half(work: Path, half: Path) -> None:
@@ -166,7 +166,7 @@ def mine(work: Path, workers: int) -> dict[str, Any]:
     progress = Progress()
     start = time.monotonic()
     with PeakMemory() as peak:
-        runners.run(builds, runner="DirectRunner", workers=workers, beam_args=[], progress=progress)
+        runners.run(builds, workers=workers, progress=progress)
     seconds = time.monotonic() - start
     phrases, contexts = (read_manifest(build.output) for build in builds)
     return _figures(phrases, contexts, seconds, peak.bytes, progress)

@@ -89,11 +89,8 @@ class Build:
         elif self._has_begun():
             if not overwrite and self._has_progress():
                 self._check_unfinished(resume)
-        elif set(self.output.entries()) - {WORK}:
-            raise UserError(
-                f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
-                "or empty it yourself"
-            )
+        else:
+            self._refuse_foreign()
         return True
 
     def begin(self, *, resume: bool) -> None:
@@ -101,6 +98,36 @@ class Build:
         if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
             return
         _remove(self.output)
+        self._write_state()
+
+    def join(self) -> bool:
+        """Make the output ready for a slice of the work, beside others that do so at the same moment.
+
+        Nothing is ever removed. False if the dataset is finished already. UserError if the output holds anything else.
+        """
+        remedy = "choose another --output, or delete it first"
+        if is_dataset(self.output):
+            if read_manifest(self.output).fingerprint != self.fingerprint:
+                raise UserError(
+                    f"{self.output}: holds a dataset made from other inputs or with other options; {remedy}"
+                )
+            return False
+        if not self._has_begun():
+            self._refuse_foreign()
+            self._write_state()
+        # Also what was just written: others may have begun at this moment, with other settings.
+        self._check_settings(f"give the same settings, {remedy}")
+        return True
+
+    def _refuse_foreign(self) -> None:
+        """UserError if the output holds files of another kind."""
+        if set(self.output.entries()) - {WORK}:
+            raise UserError(
+                f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
+                "or empty it yourself"
+            )
+
+    def _write_state(self) -> None:
         state = {"fingerprint": self.fingerprint, "parts": self.parts}
         self.output.write(f"{WORK}/build.json", json.dumps(state).encode())
 
@@ -112,21 +139,26 @@ class Build:
         state = self.output.read_json(f"{WORK}/build.json", remedy="start anew with --overwrite")
         return state["fingerprint"], state["parts"]
 
+    def begun_fingerprint(self) -> str:
+        """The fingerprint of the run that has begun in the output; empty if none has, or none can be seen."""
+        return self._begun()[0] if self._has_begun() else ""
+
     def _has_progress(self) -> bool:
         return any("/done/" in name for name in self.output.files(WORK, recursive=True))
 
     def _check_unfinished(self, resume: bool) -> None:
-        fingerprint, parts = self._begun()
-        if fingerprint != self.fingerprint:
-            changed = _difference(parts, json.loads(json.dumps(self.parts)))
-            raise UserError(
-                f"{self.output}: holds an unfinished run with other settings ({changed}); "
-                "give the same settings with --resume, or start anew with --overwrite"
-            )
+        self._check_settings("give the same settings with --resume, or start anew with --overwrite")
         if not resume:
             raise UserError(
                 f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
             )
+
+    def _check_settings(self, remedy: str) -> None:
+        """UserError if the unfinished run in the output is of another dataset than this one."""
+        fingerprint, parts = self._begun()
+        if fingerprint != self.fingerprint:
+            changed = _difference(parts, json.loads(json.dumps(self.parts)))
+            raise UserError(f"{self.output}: holds an unfinished run with other settings ({changed}); {remedy}")
 
     def _occupied(self, found: str) -> str:
         same = found == self.fingerprint

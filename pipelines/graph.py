@@ -1,8 +1,14 @@
-"""The Beam graph of a run: one chain of stages with barriers, the same for every runner."""
+"""The Beam graph of a run: one chain of stages with barriers, the same for every runner.
+
+Only what every runner knows is in it: impulse, ParDo, flatten and GroupByKey of strings and whole numbers. What crosses
+a shuffle are numbers of units and counts of them. Functions are classes of this module, which travel by name: so
+a worker with another Python or another phrasemill can say so, instead of failing to read them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import apache_beam as beam
@@ -11,85 +17,159 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.builds import Build
-from pipelines.runners import LocalPool
-from pipelines.stages import Stage, Tally, Work, close_stage, open_stage, run_unit
+from pipelines.crew import Terms, crew
+from pipelines.local import LocalPool
+from pipelines.pools import POOL, tell_apart
+from pipelines.readiness import Software, check_worker
+from pipelines.stages import Completion, Stage, Tally, Work, close_stage, open_stage
+
+_Count = tuple[str, int]
 
 
-def build_graph(builds: Sequence[Build], options: PipelineOptions, *, max_reject_rate: float) -> beam.Pipeline:
-    """Start -> (plan -> units -> barrier) for each stage -> finish, for each dataset in order."""
-    pipeline = beam.Pipeline(options=options)
-    barrier = pipeline | "Start" >> beam.Create([0], reshuffle=False)
+def build_graph(
+    builds: Sequence[Build],
+    options: PipelineOptions,
+    *,
+    terms: Terms,
+    max_reject_rate: float,
+    submitted: Software | None = None,
+    pools: int = 1,
+    runner: Any = None,
+) -> beam.Pipeline:
+    """Begin -> (plan -> units -> barrier) for each stage -> finish, for each dataset in order.
+
+    `submitted`: given where the work is done elsewhere, and the workers are to be looked at first. `pools`: how many
+    separate worker pools the units are dealt to, for a runner that has one worker for each.
+    """
+    pipeline = beam.Pipeline(runner=runner, options=options)
+    barrier = pipeline | beam.Impulse() | "Begin" >> beam.ParDo(Begin(submitted, builds))
     for build in builds:
         name = str(build.output)
         for stage in build.stages:
-            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, max_reject_rate)
-        barrier = barrier | f"{name}: finish" >> beam.Map(_finish, build)
+            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, terms, max_reject_rate, pools)
+        barrier = barrier | f"{name}: finish" >> beam.ParDo(Finish(build))
     return pipeline
 
 
 class RunStage(beam.PTransform):
     """All units of a stage, then its closing. Takes and gives one element, the barrier."""
 
-    def __init__(self, work: Work, stage: Stage, max_reject_rate: float) -> None:
+    def __init__(self, work: Work, stage: Stage, terms: Terms, max_reject_rate: float, pools: int) -> None:
         super().__init__()
-        self._work, self._stage, self._max_reject_rate = work, stage, max_reject_rate
+        self._work, self._stage, self._terms = work, stage, terms
+        self._max_reject_rate, self._pools = max_reject_rate, pools
 
     def expand(self, barrier: beam.PCollection) -> beam.PCollection:
-        return (
-            barrier
-            | "Plan" >> beam.FlatMap(_units, self._work, self._stage)
+        tags = [str(pool) for pool in range(1, self._pools)]
+        plan = beam.ParDo(PlanUnits(self._work, self._stage, self._pools)).with_output_types(_Count)
+        planned = barrier | "Plan" >> (plan.with_outputs(*tags, main="0") if tags else plan)
+        dealt = [planned[tag] for tag in ["0", *tags]] if tags else [planned]
+        done = [
+            units
             # A real shuffle: runners may fuse over a Reshuffle, and would do all units on one worker.
-            | "Spread" >> beam.GroupByKey()
-            | "Process" >> beam.ParDo(ProcessUnits(self._work, self._stage))
-            | "Count" >> beam.CombineGlobally(sum)
-            | "Close" >> beam.Map(_close, self._work, self._stage, self._max_reject_rate)
+            | f"Spread {pool}" >> beam.GroupByKey()
+            | f"{POOL}{pool}"
+            >> beam.ParDo(ProcessUnits(self._work, self._stage, self._terms, pool)).with_output_types(_Count)
+            for pool, units in enumerate(dealt)
+        ]
+        return (
+            (done | beam.Flatten() if tags else done[0])
+            | "Gather" >> beam.GroupByKey()
+            | "Close" >> beam.ParDo(CloseStage(self._work, self._stage, self._max_reject_rate))
         )
 
 
-class ProcessUnits(beam.DoFn):
-    """Does units: in this process on a cluster's worker, in the pool's processes on one machine."""
+class Begin(beam.DoFn):
+    """Looks at the worker, if it is not the machine that submits."""
 
-    def __init__(self, work: Work, stage: Stage) -> None:
-        self._work, self._stage = work, stage
+    def __init__(self, submitted: Software | None, builds: Sequence[Build]) -> None:
+        self._submitted, self._builds = submitted, builds
+
+    def process(self, element: bytes) -> Iterator[int]:
+        if self._submitted is not None:
+            check_worker(self._submitted, self._builds)
+        yield 0
+
+
+class PlanUnits(beam.DoFn):
+    """The units of a stage that are to be done, as keys, dealt to the pools; and one that is none, for the barrier."""
+
+    def __init__(self, work: Work, stage: Stage, pools: int) -> None:
+        self._work, self._stage, self._pools = work, stage, pools
+
+    def process(self, element: int) -> Iterator[_Count | beam.pvalue.TaggedOutput]:
+        local = LocalPool.current
+        units = local.open(self._work, self._stage) if local else open_stage(self._work, self._stage)
+        yield "", 0
+        for unit in units:
+            pool = unit % self._pools
+            yield (str(unit), 0) if pool == 0 else beam.pvalue.TaggedOutput(str(pool), (str(unit), 0))
+
+
+class ProcessUnits(beam.DoFn):
+    """Does units, and counts them: on one machine in its pool, on a cluster by the crew of the worker."""
+
+    def __init__(self, work: Work, stage: Stage, terms: Terms, pool: int) -> None:
+        self._work, self._stage, self._terms, self._pool = work, stage, terms, pool
+
+    def setup(self) -> None:
+        if self._pool:
+            tell_apart(self._pool)
 
     def start_bundle(self) -> None:
-        self._units: list[int] = []
+        self._local: list[int] = []
+        self._doing: list[Future[Completion]] = []
+        self._done = 0
 
-    def process(self, element: tuple[str, Iterable[None]]) -> Iterator[int]:
-        unit = int(element[0])
-        if LocalPool.current is not None:
-            self._units.append(unit)
+    def process(self, element: tuple[str, Iterable[int]]) -> None:
+        if not element[0]:
             return
-        completion = run_unit(self._work, self._stage, unit)
-        for name, number in {**Tally.of(completion)._asdict(), **completion.counters, "units": 1}.items():
-            beam.metrics.Metrics.counter(self._stage.name, name).inc(number)
-        yield 1
+        unit = int(element[0])
+        if LocalPool.current:
+            self._local.append(unit)
+            return
+        self._doing.append(crew(self._terms).submit(self._work, self._stage, unit))
+        while self._doing and self._doing[0].done():
+            self._count(self._doing.pop(0))
 
     def finish_bundle(self) -> Iterator[Any]:
-        if LocalPool.current is not None and self._units:
-            LocalPool.current.run_units(self._work, self._stage, self._units)
-            yield WindowedValue(len(self._units), GlobalWindow().max_timestamp(), (GlobalWindow(),))
+        if LocalPool.current and self._local:
+            LocalPool.current.run_units(self._work, self._stage, self._local)
+        for each in self._doing:
+            self._count(each)
+        done = len(self._local) + self._done
+        yield WindowedValue(("", done), GlobalWindow().max_timestamp(), (GlobalWindow(),))
+
+    def _count(self, unit: Future[Completion]) -> None:
+        completion = unit.result()
+        self._done += 1
+        for name, number in {**Tally.of(completion)._asdict(), **completion.counters, "units": 1}.items():
+            beam.metrics.Metrics.counter(self._stage.name, name).inc(number)
 
 
-def _units(_: Any, work: Work, stage: Stage) -> list[tuple[str, None]]:
-    pool = LocalPool.current
-    units = pool.open(work, stage) if pool else open_stage(work, stage)
-    return [(str(unit), None) for unit in units]
+class CloseStage(beam.DoFn):
+    """Closes a stage whose units are all done."""
+
+    def __init__(self, work: Work, stage: Stage, max_reject_rate: float) -> None:
+        self._work, self._stage, self._max_reject_rate = work, stage, max_reject_rate
+
+    def process(self, element: tuple[str, Iterable[int]]) -> Iterator[int]:
+        if LocalPool.current:
+            LocalPool.current.close(self._work, self._stage)
+        else:
+            close_stage(self._work, self._stage, max_reject_rate=self._max_reject_rate)
+        yield 0
 
 
-def _close(_: Any, work: Work, stage: Stage, max_reject_rate: float) -> int:
-    pool = LocalPool.current
-    if pool:
-        pool.close(work, stage)
-    else:
-        close_stage(work, stage, max_reject_rate=max_reject_rate)
-    return 0
+class Finish(beam.DoFn):
+    """Publishes a dataset."""
 
+    def __init__(self, build: Build) -> None:
+        self._build = build
 
-def _finish(_: Any, build: Build) -> int:
-    pool = LocalPool.current
-    if pool:
-        pool.finish(build)
-    else:
-        build.finish()
-    return 0
+    def process(self, element: int) -> Iterator[int]:
+        if LocalPool.current:
+            LocalPool.current.finish(self._build)
+        else:
+            self._build.finish()
+        yield 0

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import shlex
+import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pipelines import corpus, options, planning, runners, summary
+from pipelines import corpus, options, planning, preflight, runners, summary
 from pipelines.hold import refuse_second
 from pipelines.progress import Progress
+from pipelines.slices import command_line, require_finished, run_slice
 from pipelines.stages import StageError
-from pipelines.workers import LIMITS
-from schemas.addresses import shown_arguments
+from pipelines.workers import LIMITS, usable_cores
+from schemas.addresses import is_address
 from schemas.errors import UserError, storage_error
 from schemas.storage import Folder
 from transforms.sources.sample import sample_inputs
@@ -42,12 +43,32 @@ def _terminate(signum: int, frame: object) -> None:
 
 def run_command(command: Command, arguments: Sequence[str]) -> str:
     """What one types for a run; without credentials, which belong into the environment."""
-    return shlex.join([summary.python(), "-m", f"pipelines.{command.module}", *shown_arguments(arguments)])
+    return command_line(command.module, arguments)
 
 
 def resume_command(command: Command, arguments: Sequence[str]) -> str:
     """What one types to go on with a run."""
-    return run_command(command, [*(each for each in arguments if each not in ("--resume", "--overwrite")), "--resume"])
+    return run_command(command, [*_without(arguments, "--resume", "--overwrite"), "--resume"])
+
+
+def _without(arguments: Sequence[str], *flags: str) -> list[str]:
+    """Arguments less some flags without a value."""
+    return [each for each in arguments if each not in flags]
+
+
+def _without_units(arguments: Sequence[str]) -> list[str]:
+    """Arguments less --units and its value."""
+    kept: list[str] = []
+    value = False
+    for each in arguments:
+        if not value and each.partition("=")[0] != "--units":
+            kept.append(each)
+        value = each == "--units"
+    return kept
+
+
+def _absolute(place: str) -> str:
+    return place if is_address(place) else os.path.abspath(place)
 
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +85,8 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         print(f"error: {storage_error(error, final=True)}", file=sys.stderr)
         return 2
     except StageError as error:
-        traceback.print_exception(error.__cause__)
+        if error.__cause__:
+            traceback.print_exception(error.__cause__)
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as interrupt:
@@ -81,10 +103,30 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     if not chosen.input:
         print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
     inputs = chosen.input or [str(path) for path in sample_inputs()]
+    if chosen.runner != "DirectRunner":  # a worker's working directory is another
+        inputs = [_absolute(each) for each in inputs]
+        chosen.output = _absolute(chosen.output)
     source = corpus.given(inputs, input_format=chosen.input_format)
     for notice in source.raw.notices if source.raw else ():
         print(notice)
     chain = command.build(source, chosen, Folder(chosen.output))
+    output = chain[-1].build
+    if output is None:
+        raise UserError(f"{chain[-1].folder}: the input is what this command would write: nothing to do")
+    limits = LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))
+    if chosen.units:
+        require_finished(chain, chosen)
+        said = run_slice(
+            output,
+            chosen.units,
+            workers=chosen.workers or usable_cores(),
+            limits=limits,
+            max_reject_rate=chosen.max_reject_rate,
+            command=run_command(command, _without(arguments, "--resume")),
+            finish=resume_command(command, _without_units(arguments)),
+        )
+        print(said)
+        return 0
     for dataset in chain:
         if dataset.build is not None and not chosen.plan:
             refuse_second(dataset.folder)
@@ -92,9 +134,8 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     for dataset in chain:
         last = dataset is chain[-1]
         if dataset.build is None:
-            if last:
-                raise UserError(f"{dataset.folder}: the input is what this command would write: nothing to do")
-        elif dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
+            continue
+        if dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
             todo.append(dataset.build)
         else:
             print(f"{dataset.folder}: is there already and fits: taken as it is")
@@ -103,11 +144,17 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
             chain,
             todo,
             runner=chosen.runner,
-            workers=chosen.workers,
+            workers=chosen.workers or usable_cores(),
             max_reject_rate=chosen.max_reject_rate,
-            run=run_command(command, [each for each in arguments if each != "--plan"]),
+            run=run_command(command, _without(arguments, "--plan")),
         )
         return 0
+    submission = None
+    if todo and chosen.runner != "DirectRunner":
+        places = [*(each.folder.uri for each in chain), *(inputs if source.raw else ())]
+        submission = preflight.prepare(chosen.runner, beam_args, places)
+        for notice in submission.notices:
+            print(notice)
     for build in todo:
         build.begin(resume=chosen.resume)
     progress = Progress()
@@ -116,12 +163,12 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         try:
             runners.run(
                 todo,
-                runner=chosen.runner,
                 workers=chosen.workers,
+                submission=submission,
                 beam_args=beam_args,
                 progress=progress,
                 command=resume,
-                limits=LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit)),
+                limits=limits,
                 max_reject_rate=chosen.max_reject_rate,
             )
         except BaseException:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
+import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from pipelines.stages import Slice
 from pipelines.workers import LIMITS
+from schemas.addresses import shown
 from schemas.errors import UserError
 from schemas.records import PHRASE_LABELS
 from transforms.parsing.registry import PARSERS
@@ -45,6 +47,14 @@ _reject_rate = _number(float, lambda number: 0 <= number <= 1, "a number from 0 
 _share = _number(float, lambda number: 0 <= number < 1, "a number of 0 or more and below 1")
 
 
+def _slice(text: str) -> Slice:
+    found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
+    part = Slice(int(found[1]), int(found[2])) if found else None
+    if part is None or not 1 <= part.number <= part.of:
+        raise argparse.ArgumentTypeError(f"must be I/N with I from 1 to N, such as 3/64, not {text}")
+    return part
+
+
 def _mask(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("must not be empty")
@@ -67,8 +77,14 @@ def command(module: str, description: str, *, output: str) -> argparse.ArgumentP
     add("--overwrite", action="store_true", help="replace the dataset in --output")
     add("--resume", action="store_true", help="go on with an unfinished run")
     add("--plan", action="store_true", help="measure a sample, say what a run will make, take and need, and end")
+    add(
+        "--units",
+        type=_slice,
+        metavar="I/N",
+        help="do slice I of N of the first step, beside others on other machines; --resume without it finishes",
+    )
     add("--runner", default="DirectRunner", choices=RUNNERS, help="where to run (default: this machine)")
-    add("--workers", type=_positive, default=os.cpu_count() or 1, metavar="N", help="local processes (default: cores)")
+    add("--workers", type=_positive, metavar="N", help="processes on a machine (default: one a core)")
     add(
         "--max-reject-rate",
         type=_reject_rate,
@@ -111,7 +127,11 @@ def add_parsing(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="NAME", help="the parser's model: a name or a path (default: the parser's own)")
     add("--max-sentence-tokens", type=_positive, metavar="N", help="reject longer sentences (default: the parser's)")
     add("--parser-option", action="append", default=[], metavar="NAME=VALUE", help="see docs/parsers.md")
-    add("--documents", metavar="DIR", help="where the documents of given sentences lie, if they were moved")
+    add_documents(group)
+
+
+def add_documents(to: argparse._ActionsContainer) -> None:
+    to.add_argument("--documents", metavar="DIR", help="where the documents of given sentences lie, if they were moved")
 
 
 def add_phrases(parser: argparse.ArgumentParser) -> None:
@@ -150,7 +170,44 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> t
         _check_beam_flags(rest, [flag for action in parser._actions for flag in action.option_strings])
     if options.overwrite and options.resume:
         raise UserError("--overwrite and --resume exclude each other")
+    if options.units:
+        _check_units(options, rest)
     return options, rest
+
+
+def _check_units(options: argparse.Namespace, rest: Sequence[str]) -> None:
+    """UserError for what a slice cannot be combined with."""
+    if options.overwrite:
+        raise UserError(
+            "--overwrite and --units exclude each other, for a slice may not remove what others did; "
+            f"delete {shown(options.output)} first, or choose another --output"
+        )
+    if options.plan:
+        raise UserError("--plan and --units exclude each other, for a plan is of all units; leave out --units")
+    if options.runner != "DirectRunner":
+        raise UserError(
+            f"--runner {options.runner} and --units exclude each other, for a slice is done without Beam, on the "
+            "machine where it is started; leave out one of them"
+        )
+    if rest:
+        raise UserError(f"{rest[0]}: --units takes no flags of Beam, for a slice is done without it; leave it out")
+
+
+def as_arguments(
+    options: argparse.Namespace, groups: Sequence[Callable[[argparse.ArgumentParser], object]]
+) -> list[str]:
+    """The options of some groups as one would type them, less those that have their defaults."""
+    parser = _Parser(add_help=False)
+    for add in groups:
+        add(parser)
+    found = []
+    for action in parser._actions:
+        value = getattr(options, action.dest)
+        if value == action.default:
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            found += [action.option_strings[0]] if value is True else [action.option_strings[0], str(each)]
+    return found
 
 
 def _check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:

@@ -130,11 +130,11 @@ class Progress:
                 StageFigures(dataset, stage.name, stage.counts, units, before, tally_before, time.time())
             )
 
-    def advance(self, tally: Tally) -> None:
-        """A unit of the stage at work is finished."""
+    def advance(self, tally: Tally, *, units: int = 1) -> None:
+        """Units of the stage at work are finished."""
         with self._lock:
             stage = self._figures.stages[-1]
-            stage.done += 1
+            stage.done += units
             stage.tally = stage.tally.plus(tally)
 
     def fault(self, fault: Fault) -> None:
@@ -142,12 +142,13 @@ class Progress:
             self._figures.stages[-1].faults += 1
         self._line(f"{fault.stage}: unit {fault.unit}, attempt {fault.attempt}: {fault.what}")
 
-    def end(self) -> None:
-        """The stage at work is finished."""
+    def end(self, span: tuple[float, float] | None = None) -> None:
+        """The stage at work is finished. `span`: when it began and ended, where that was only seen from afar."""
         self.figures()
         with self._lock:
             stage = self._figures.stages[-1]
-            stage.ended, stage.doing = time.time(), Tally()
+            stage.began, stage.ended = span or (stage.began, time.time())
+            stage.doing = Tally()
         if not self._live:
             self._line(ended_line(stage))
 

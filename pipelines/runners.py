@@ -3,159 +3,170 @@
 A pipeline is one Beam job. Each stage is planned when the one before is closed; only numbers of units cross a
 shuffle, all else lies on storage. `DirectRunner` means Beam's in-process runner (FnApiRunner): Beam's own
 DirectRunner may download another engine, and its multi-process mode hangs when a worker dies. So on one machine the
-units run in watched processes of ours (`pipelines/workers.py`).
+units run in watched processes of ours (`pipelines/local.py`), and in such processes of each worker on a cluster
+(`pipelines/crew.py`).
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipelines.builds import Build
+from pipelines.crew import Terms
+from pipelines.following import Follower
 from pipelines.hold import Hold
-from pipelines.progress import AtWork, Progress
-from pipelines.stages import (
-    Fault,
-    Stage,
-    Tally,
-    Work,
-    close_stage,
-    done_before,
-    note_fault,
-    open_stage,
-    rejects_error,
-    too_many_rejects,
-)
-from pipelines.workers import LIMITS, Limits, Workers, resident_memory
+from pipelines.local import LocalPool
+from pipelines.preflight import Submission
+from pipelines.progress import Progress
+from pipelines.readiness import software
+from pipelines.stages import StageError
+from pipelines.workers import LIMITS, Limits, WorkerTraceback, usable_cores
+from schemas.addresses import without_secrets
 from schemas.errors import UserError
+from schemas.manifest import is_dataset
 
 
 def run(
     builds: Sequence[Build],
     *,
-    runner: str,
-    workers: int,
-    beam_args: Sequence[str],
+    workers: int | None = None,
+    submission: Submission | None = None,
     progress: Progress,
+    beam_args: Sequence[str] = (),
     command: str = "",
     limits: Limits = LIMITS,
     max_reject_rate: float = 1.0,
-) -> None:
+) -> dict[str, int]:
     """Build the datasets in order, as one Beam job. Raises what stopped it, UserError for what a user can mend.
 
-    `command` is what goes on with the run, should it end early. More than `max_reject_rate` of a stage's input among
-    its rejects ends the run.
+    On this machine, or by the `submission` that `pipelines/preflight.py` prepared. `workers`: processes on a machine,
+    None for one a core. `command` is what goes on with the run, should it end early. More than `max_reject_rate` of
+    a stage's input among its rejects ends the run. Returns the counters that Beam kept, as "stage/name"; none where
+    it was this machine's work.
     """
     hold = Hold([build.output for build in builds], command=command, figures=lambda: progress.figures().to_json())
-    if runner == "DirectRunner":
-        with hold, LocalPool(workers, progress, hold, limits, max_reject_rate) as pool, progress.watching(pool.at_work):
-            _run_job(builds, "FnApiRunner", beam_args, max_reject_rate, pool)
-    else:
+    terms = Terms(workers, limits)
+    if submission is not None:
         with hold:
-            _run_job(builds, runner, beam_args, max_reject_rate, None)
+            return _run_elsewhere(builds, submission, terms, hold, progress, max_reject_rate)
+    with (
+        hold,
+        LocalPool(workers or usable_cores(), progress, hold, limits, max_reject_rate) as pool,
+        progress.watching(pool.at_work),
+    ):
+        _run_here(builds, beam_args, terms, max_reject_rate, pool)
+    return {}
 
 
-def _run_job(
-    builds: Sequence[Build], runner: str, beam_args: Sequence[str], max_reject_rate: float, pool: LocalPool | None
+# Beam takes two seconds to import: not for --help, not in the worker processes.
+
+
+def _run_here(
+    builds: Sequence[Build], beam_args: Sequence[str], terms: Terms, max_reject_rate: float, pool: LocalPool
 ) -> None:
-    # Beam takes two seconds to import: not for --help, not in the worker processes.
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from pipelines.graph import build_graph
 
-    options = PipelineOptions([*beam_args, f"--runner={runner}"])
-    pipeline = build_graph(builds, options, max_reject_rate=max_reject_rate)
+    options = PipelineOptions([*beam_args, "--runner=FnApiRunner"])
+    pipeline = build_graph(builds, options, terms=terms, max_reject_rate=max_reject_rate)
     try:
         pipeline.run().wait_until_finish()
     except BaseException as error:
         # Beam wraps an error of a stage in text of its own; the pool kept the error itself.
-        if pool is not None and pool.failure is not None and not isinstance(error, KeyboardInterrupt):
+        if pool.failure is not None and not isinstance(error, KeyboardInterrupt):
             raise pool.failure from pool.failure.__cause__
         raise
 
 
-class LocalPool:
-    """Does the stages on this machine. One pool serves all stages of a run, so that models are loaded once."""
+def _run_elsewhere(
+    builds: Sequence[Build],
+    submission: Submission,
+    terms: Terms,
+    hold: Hold,
+    progress: Progress,
+    max_reject_rate: float,
+) -> dict[str, int]:
+    pipeline = submitted_pipeline(builds, submission, terms, max_reject_rate=max_reject_rate)
+    stopped: list[UserError] = []
+    result: Any = None
 
-    current: LocalPool | None = None
+    def stop(why: UserError) -> None:
+        stopped.append(why)
+        result.cancel()
 
-    def __init__(self, workers: int, progress: Progress, hold: Hold, limits: Limits, max_reject_rate: float) -> None:
-        self.failure: BaseException | None = None
-        self._progress = progress
-        self._hold = hold
-        self._max_reject_rate = max_reject_rate
-        self._work: Work | None = None
-        self._units = 0
-        self._done = 0
-        self._total = Tally()
-        self._workers = Workers(workers, limits=limits, report=self._note)
+    try:
+        result = pipeline.run()
+        with Follower(builds, progress, hold, max_reject_rate=max_reject_rate, end=stop), progress.watching(_nobody):
+            result.wait_until_finish()
+    except KeyboardInterrupt:
+        if result is not None:
+            result.cancel()
+        raise
+    except Exception as error:
+        failure = stopped[0] if stopped else _failure(error)
+        raise failure from failure.__cause__
+    for build in builds:
+        if not is_dataset(build.output):
+            raise stopped[0] if stopped else StageError(f"{build.output}: the job ended in state {result.state}")
+    return _counters(result)
 
-    def __enter__(self) -> LocalPool:
-        LocalPool.current = self
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        LocalPool.current = None
-        if kind is None:
-            self._workers.close()
-        else:
-            self._workers.stop()
+def submitted_pipeline(
+    builds: Sequence[Build], submission: Submission, terms: Terms, *, max_reject_rate: float = 1.0
+) -> Any:
+    """The Beam pipeline of a run on a cluster."""
+    from apache_beam.options.pipeline_options import PipelineOptions
 
-    def at_work(self) -> tuple[list[AtWork], int]:
-        """The workers that have a unit, and the memory of all processes. Callable from any thread."""
-        found = [AtWork(pid, unit, beat.tally, beat.memory) for pid, unit, beat in self._workers.beats()]
-        return found, self._workers.memory() + resident_memory()
+    from pipelines.graph import build_graph
+    from pipelines.pools import dealing_runner
 
-    def open(self, work: Work, stage: Stage) -> list[int]:
-        with self._kept_failure():
-            todo = open_stage(work, stage)
-            units = len(work.units(stage.name))
-            before = done_before(work, stage) if len(todo) < units else Tally()
-            self._work, self._units, self._done, self._total = work, units, units - len(todo), before
-            self._progress.begin(str(work.folder), stage, units=units, before=units - len(todo), tally_before=before)
-            return todo
+    arguments = [*submission.arguments, f"--runner={submission.runner}"]
+    runner = None
+    if len(submission.pools) > 1:
+        runner = dealing_runner(submission.runner, submission.pools)
+        arguments.append(f"--environment_config={submission.pools[0]}")
+    return build_graph(
+        builds,
+        PipelineOptions(arguments),
+        terms=terms,
+        max_reject_rate=max_reject_rate,
+        submitted=software(),
+        pools=max(len(submission.pools), 1),
+        runner=runner,
+    )
 
-    def run_units(self, work: Work, stage: Stage, units: Iterable[int]) -> None:
-        with self._kept_failure():
-            for _, tally in self._workers.run(work, stage, sorted(units)):
-                self._done += 1
-                self._total = self._total.plus(tally)
-                self._progress.advance(tally)
-                expected = self._total.read * self._units / self._done
-                if too_many_rejects(self._total, rate=self._max_reject_rate, expected=expected):
-                    raise UserError(rejects_error(work, stage, self._total, rate=self._max_reject_rate))
-                if self._hold.lost:
-                    raise self._hold.lost
 
-    def close(self, work: Work, stage: Stage) -> None:
-        with self._kept_failure():
-            close_stage(work, stage, max_reject_rate=self._max_reject_rate)
-            self._progress.end()
+def _nobody() -> tuple[list[Any], int]:
+    """The workers are elsewhere, and so is their memory."""
+    return [], 0
 
-    def finish(self, build: Build) -> None:
-        with self._kept_failure():
-            self._hold.release(build.output)
-            build.finish()
 
-    def _note(self, fault: Fault) -> None:
-        assert self._work is not None
-        note_fault(self._work, fault)
-        self._progress.fault(fault)
+def _failure(error: Exception) -> Exception:
+    """What went wrong on a worker, out of the text that a runner makes of it."""
+    text = without_secrets(str(error))
+    for kind, of in (("UserError", UserError), ("StorageError", UserError), ("StageError", StageError)):
+        if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
+            failure = of(found[-1])
+            failure.__cause__ = None if of is UserError else WorkerTraceback(text[-20_000:])
+            return failure
+    if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
+        return UserError("the workers have no phrasemill: use the worker image (docker/README.md)")
+    lines = text.strip().splitlines() or ["the runner does not say why"]
+    lost = "a worker of the cluster was lost, its own log tells why" if "disconnected" in text else "the job failed"
+    failure = StageError(f"{lost}: {lines[-1][:500]}")
+    failure.__cause__ = WorkerTraceback(text[-20_000:]) if lines[1:] else None
+    return failure
 
-    @contextmanager
-    def _kept_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self.failure = error
-            raise
+
+def _counters(result: Any) -> dict[str, int]:
+    found = result.metrics().query()["counters"]
+    return {f"{each.key.metric.namespace}/{each.key.metric.name}": each.committed for each in found}
 
 
 def silence() -> None:

@@ -7,8 +7,8 @@
 Nothing here knows Beam (`pipelines/runners.py` places the work) or a subject (the pipelines' own modules do).
 
 A stage works in `<dataset>/_work/<stage>/`: `plan.json` holds its units, `done/` a completion record for each
-finished attempt at a unit, `files/` what the attempts wrote, each under a name of its own. Only files that a
-completion record names are ever read or published, so a lost worker or two attempts at one unit do no harm.
+finished unit, `files/` what the attempts at units wrote, each under a name of its own. Only files that a completion
+record names are ever read or published, so a lost worker or two attempts at one unit do no harm.
 """
 
 from __future__ import annotations
@@ -89,6 +89,26 @@ class Completion(NamedTuple):
         return cls(**{**data, "files": [File(*each) for each in data["files"]], "ledger": ledger})
 
 
+class Slice(NamedTuple):
+    """Every `of`-th unit of a stage, from the `number`-th on: what one of `of` machines does. Numbers begin at 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def has(self, unit: int) -> bool:
+        return unit % self.of == self.number - 1
+
+    def units(self, total: int) -> range:
+        """Which of `total` units."""
+        return range(self.number - 1, total, self.of)
+
+
+WHOLE = Slice(1, 1)
+
+
 class Tally(NamedTuple):
     """What was done, in figures that add up: of a unit, or of all of a stage."""
 
@@ -154,6 +174,12 @@ class Stage(ABC):
     def process(self, unit: Any, write: UnitWriter) -> None:
         """Do one unit: the same files for the same unit, whoever does it and however often."""
 
+    def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - most need nothing
+        """UserError if this machine lacks what the stage needs. Asked of a worker before a run on a cluster begins.
+
+        `models` are those of the dataset, as its manifest has them.
+        """
+
     def settings(self) -> dict[str, Any]:
         """What of the stage decides its output, for the fingerprint."""
         found: dict[str, Any] = {"version": self.version}
@@ -177,6 +203,12 @@ class Work:
 
     def stage_folder(self, stage: str) -> Folder:
         return self.folder / WORK / stage
+
+    def is_planned(self, stage: str) -> bool:
+        return self.stage_folder(stage).exists("plan.json")
+
+    def is_closed(self, stage: str) -> bool:
+        return self.stage_folder(stage).exists("completions.json")
 
     def units(self, stage: str) -> list[list[Any]]:
         """The units of a planned stage, as JSON values."""
@@ -348,17 +380,17 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def open_stage(work: Work, stage: Stage) -> list[int]:
-    """Plan a stage, or find its plan; returns the units that are still to be done."""
+def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
+    """Plan a stage, or find its plan; returns the units of a slice of it that are still to be done."""
     folder = work.stage_folder(stage.name)
     if not folder.exists("plan.json"):
         units = [list(unit) for unit in stage.plan(work)]
         folder.write("plan.json", json.dumps(units, ensure_ascii=False).encode())
         _plan.cache_clear()  # an earlier run of this process may have planned another one here
     if not folder.exists("completions.json"):
-        _forget_damaged(work, stage)
-    done = _finished_units(work, stage)
-    return [unit for unit in range(len(_plan(folder.uri))) if unit not in done]
+        _forget_damaged(work, stage, part)
+    done = finished_units(work, stage)
+    return [unit for unit in part.units(len(_plan(folder.uri))) if unit not in done]
 
 
 @functools.lru_cache(maxsize=8)
@@ -366,10 +398,10 @@ def _plan(folder_uri: str) -> list[list[Any]]:
     return Folder(folder_uri).read_json("plan.json", remedy="delete this file and go on with --resume")
 
 
-def _forget_damaged(work: Work, stage: Stage) -> None:
+def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
     """Remove the completion records that were cut short, or whose files are not there whole: their units are undone."""
     folder = work.stage_folder(stage.name)
-    names = [name for name in folder.files("done") if name.endswith(".json")]
+    names = [_record_name(unit) for unit in sorted(finished_units(work, stage)) if part.has(unit)]
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
@@ -381,13 +413,32 @@ def _forget_damaged(work: Work, stage: Stage) -> None:
             folder.remove(name)
 
 
-def _finished_units(work: Work, stage: Stage) -> dict[int, str]:
-    """The completion records that lie there: unit -> file name (of two attempts, the one first by name)."""
-    found: dict[int, str] = {}
-    for name in work.stage_folder(stage.name).files("done"):
-        if name.endswith(".json"):
-            found.setdefault(int(name.removeprefix("done/").split(".")[0]), name)
-    return found
+def finished_units(work: Work, stage: Stage) -> set[int]:
+    """The units that have a completion record."""
+    names = (name for name in work.stage_folder(stage.name).files("done") if name.endswith(".json"))
+    return {int(name.removeprefix("done/").removesuffix(".json")) for name in names}
+
+
+def count_finished(work: Work, stage: str) -> int:
+    """How many units of a stage have a completion record, whoever did them."""
+    return sum(name.endswith(".json") for name in work.stage_folder(stage).files("done"))
+
+
+def read_completions(work: Work, stage: Stage, units: Iterable[int]) -> list[Completion]:
+    """The completion records of units, in order."""
+    records = work.stage_folder(stage.name).read_all([_record_name(unit) for unit in sorted(units)])
+    return [Completion.from_json(json.loads(record)) for record in records]
+
+
+def finished_unit(work: Work, stage: Stage, index: int) -> Completion | None:
+    """The completion record of a unit, if it has one."""
+    if not work.stage_folder(stage.name).exists(_record_name(index)):
+        return None
+    return read_completions(work, stage, [index])[0]
+
+
+def _record_name(index: int) -> str:
+    return f"done/{index:06d}.json"
 
 
 def run_unit(
@@ -410,7 +461,7 @@ def run_unit(
     try:
         stage.process(unit, write)
         completion = write.completion()
-        folder.write(f"done/{index:06d}.{attempt}.json", completion.to_json().encode())
+        folder.write(_record_name(index), completion.to_json().encode())
     except BaseException as error:
         with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
             write.discard()
@@ -424,10 +475,9 @@ def run_unit(
     return completion
 
 
-def done_before(work: Work, stage: Stage) -> Tally:
-    """What an earlier run has done of a stage that was opened."""
-    done = _finished_units(work, stage)
-    return _sum_tallies(_read_completions(work.stage_folder(stage.name), [done[unit] for unit in sorted(done)]))
+def done_before(work: Work, stage: Stage, part: Slice = WHOLE) -> Tally:
+    """What an earlier run has done of a slice of a stage that was opened."""
+    return sum_tallies(read_completions(work, stage, filter(part.has, finished_units(work, stage))))
 
 
 def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> list[Completion]:
@@ -439,14 +489,14 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
     if folder.exists("completions.json"):
         completions = work.completions(stage.name)
     else:
-        done = _finished_units(work, stage)
+        done = finished_units(work, stage)
         missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
         if missing and not folder.exists("plan.json"):
             raise UserError(f"{work.folder}: was deleted under the run; start anew with --overwrite")
         if missing:
             raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
-        completions = _read_completions(folder, [done[index] for index in sorted(done)])
-    total = _sum_tallies(completions)
+        completions = read_completions(work, stage, done)
+    total = sum_tallies(completions)
     if too_many_rejects(total, rate=max_reject_rate, expected=total.read):
         raise UserError(rejects_error(work, stage, total, rate=max_reject_rate))
     if not folder.exists("completions.json"):
@@ -454,11 +504,7 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
     return completions
 
 
-def _read_completions(folder: Folder, names: Sequence[str]) -> list[Completion]:
-    return [Completion.from_json(json.loads(data)) for data in folder.read_all(names)]
-
-
-def _sum_tallies(completions: Iterable[Completion]) -> Tally:
+def sum_tallies(completions: Iterable[Completion]) -> Tally:
     return functools.reduce(Tally.plus, map(Tally.of, completions), Tally())
 
 

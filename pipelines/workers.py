@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -24,11 +26,23 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import Fault, Isolation, Stage, StageError, Tally, UnitWriter, Work, peak_memory, run_unit
+from pipelines.stages import (
+    Completion,
+    Fault,
+    Isolation,
+    Stage,
+    StageError,
+    Tally,
+    UnitWriter,
+    Work,
+    peak_memory,
+    run_unit,
+)
 from schemas.addresses import without_secrets
 from schemas.errors import UserError, storage_error
 
@@ -68,7 +82,7 @@ class _Task(NamedTuple):
 
 
 class _Done(NamedTuple):
-    tally: Tally
+    completion: Completion
 
 
 class _Failed(NamedTuple):
@@ -163,8 +177,8 @@ class Workers:
         """Bytes that all workers have, by their last beats."""
         return sum(each.beat.memory for each in list(self._crew) if each.beat)
 
-    def run(self, work: Work, stage: Stage, units: Sequence[int]) -> Iterator[tuple[int, Tally]]:
-        """Do the units; yields each with its tally as it is finished.
+    def run(self, work: Work, stage: Stage, units: Sequence[int]) -> Iterator[Completion]:
+        """Do the units; yields the completion record of each as it is finished.
 
         StageError for a unit that cannot be done, UserError for what a user can mend.
         """
@@ -177,7 +191,7 @@ class Workers:
                 task, worker.task = worker.task, None
                 assert task is not None
                 if isinstance(outcome, _Done):
-                    yield task.unit, outcome.tally
+                    yield outcome.completion
                     continue
                 if isinstance(outcome, _Failed) and outcome.users:
                     raise UserError(outcome.error)
@@ -331,7 +345,7 @@ def _do(task: _Task, pulse: _Pulse) -> _Done | _Failed:
     if task.faults is not None:
         isolation = Isolation(task.faults, lambda record: pulse.send(_At(record)))
     try:
-        return _Done(Tally.of(run_unit(task.work, task.stage, task.unit, isolation=isolation, watch=pulse.watch)))
+        return _Done(run_unit(task.work, task.stage, task.unit, isolation=isolation, watch=pulse.watch))
     except UserError as error:
         return _Failed(str(error), "", users=True)
     except BaseException as error:
@@ -365,6 +379,20 @@ class _Pulse:
             tally = writer.tally() if writer else Tally()
             self.send(Beat(tally, time.process_time(), resident_memory()))
             time.sleep(_BEAT)
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """The cores that this process may use: fewer than the machine's where it is bound, or a container is limited."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for file, pattern in (
+        ("sys/fs/cgroup/cpu.max", r"(?P<quota>\d+) (?P<period>\d+)"),
+        ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", r"(?P<quota>\d+)"),
+    ):
+        with contextlib.suppress(OSError):
+            if found := re.match(pattern, (root / file).read_text()):
+                period = found.groupdict().get("period") or (root / "sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text()
+                cores = min(cores, math.ceil(int(found["quota"]) / int(period)))
+    return max(cores, 1)
 
 
 def resident_memory() -> int:

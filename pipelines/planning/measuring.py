@@ -237,7 +237,7 @@ def measure(chain: Sequence[Dataset], todo: Sequence[Build], folder: Folder, *, 
     start = time.monotonic()
     for build in samples:
         build.begin(resume=False)
-    runners.run(samples, runner="DirectRunner", workers=workers, beam_args=[], progress=Progress(io.StringIO()))
+    runners.run(samples, workers=workers, progress=Progress(io.StringIO()))
     seconds = time.monotonic() - start
     found = [json.loads(build.output.read(_MEASURED)) for build in samples]
     stages = {

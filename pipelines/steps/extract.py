@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -100,6 +100,16 @@ class Extract(Stage):
                 parts.append([number, segment.start, segment.end])
                 size += segment.end - segment.start
         return [*units, Segments(parts)] if parts else units
+
+    def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
+        for source in self.files:
+            info = source.filesystem.get_file_info(source.file.path)
+            if info.size != source.file.size:
+                found = "not there" if info.type == fs.FileType.NotFound else f"of {info.size:,} bytes"
+                raise UserError(
+                    f"{source.file.path}: is {found} for the workers, and of {source.file.size:,} bytes here; it must "
+                    "lie where all reach it under the same name"
+                )
 
     def process(self, unit: Segments, write: UnitWriter) -> None:
         part, items, done = write.resumed or (0, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -10,12 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from pipelines.stages import Isolation, Stage, UnitWriter, Work, location
+from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES
 from schemas.storage import Folder, parquet_file
 from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
-from transforms.parsing.registry import load_parser
+from transforms.parsing.registry import load_parser, parser_identity
 
 
 class DocumentShard(NamedTuple):
@@ -44,6 +46,17 @@ class Parse(Stage):
 
     def plan(self, work: Work) -> list[DocumentShard]:
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
+
+    def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
+        identity = parser_identity(self.parser, **dict(self.parser_options + self.means))._asdict()
+        wanted = json.loads(json.dumps(models[0]))
+        found = json.loads(json.dumps(identity))
+        for name in sorted({*wanted, *found}):
+            if wanted.get(name) != found.get(name):
+                raise UserError(
+                    f"--parser {self.parser}: its {name} is {found.get(name)} on the workers and {wanted.get(name)} "
+                    "here; give both the same model and libraries"
+                )
 
     def process(self, unit: DocumentShard, write: UnitWriter) -> None:
         parser = cached_parser(self.parser, self.parser_options + self.means)

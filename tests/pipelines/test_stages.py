@@ -15,10 +15,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from toy import AddUp, CountWords, word_count
 
 from pipelines.builds import Build
+from pipelines.crew import Terms
 from pipelines.graph import build_graph
 from pipelines.progress import Progress
 from pipelines.runners import run
 from pipelines.stages import close_stage, open_stage, run_unit
+from pipelines.workers import LIMITS
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
@@ -38,7 +40,7 @@ def run_build(build: Build, *, workers: int = 2, resume: bool = False, overwrite
     shown = io.StringIO()
     if build.check(resume=resume, overwrite=overwrite, reuse=False):
         build.begin(resume=resume)
-        run([build], runner="DirectRunner", workers=workers, beam_args=[], progress=Progress(shown))
+        run([build], workers=workers, progress=Progress(shown))
     return shown.getvalue()
 
 
@@ -101,7 +103,9 @@ def test_without_our_workers_the_figures_are_metrics_of_beam(tmp_path, reference
     """As on a cluster, where Beam's own workers do the units."""
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
-    result = build_graph([build], PipelineOptions(["--runner=FnApiRunner"]), max_reject_rate=0.01).run()
+    result = build_graph(
+        [build], PipelineOptions(["--runner=FnApiRunner"]), terms=Terms(2, LIMITS), max_reject_rate=0.01
+    ).run()
     result.wait_until_finish()
     found = {
         (each.key.metric.namespace, each.key.metric.name): each.committed

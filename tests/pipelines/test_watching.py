@@ -175,9 +175,7 @@ def _run(build):
     build.begin(resume=True)
     run(
         [build],
-        runner="DirectRunner",
         workers=1,
-        beam_args=[],
         progress=Progress(io.StringIO()),
         command="python -m this --resume",
     )

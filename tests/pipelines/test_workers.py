@@ -33,9 +33,7 @@ def run_words(output: Path, *texts: str, isolates: bool = True, limits: Limits =
     build.begin(resume=True)
     run(
         [build],
-        runner="DirectRunner",
         workers=2,
-        beam_args=[],
         progress=Progress(shown),
         limits=limits,
         **options,  # type: ignore[arg-type]

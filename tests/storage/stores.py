@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from pyarrow import fs
+from servers import free_port, go_install, running
 
 from schemas.storage import Folder
 
@@ -71,13 +67,13 @@ def moto(scratch: Path) -> Iterator[Store]:
 
 @contextmanager
 def versitygw(scratch: Path) -> Iterator[Store]:
-    program = _go_install("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
-    address = f"127.0.0.1:{_free_port()}"
+    program = go_install("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+    address = f"127.0.0.1:{free_port()}"
     root = scratch / "root"
     root.mkdir()
     command = [program, "--port", address, "--access", KEY, "--secret", SECRET, "posix", "--sidecar", scratch / "side"]
     (scratch / "side").mkdir()
-    with _running([*map(str, command), str(root)], address):
+    with running([*map(str, command), str(root)], address):
         yield _s3(address)
 
 
@@ -102,11 +98,11 @@ def _s3(address: str) -> Store:
 
 @contextmanager
 def fake_gcs_server(scratch: Path) -> Iterator[Store]:
-    program = _go_install("github.com/fsouza/fake-gcs-server", "v1.56.1")
-    host, port = "127.0.0.1", _free_port()
+    program = go_install("github.com/fsouza/fake-gcs-server", "v1.56.1")
+    host, port = "127.0.0.1", free_port()
     command = [program, "-scheme", "http", "-host", host, "-port", str(port), "-backend", "memory"]
     command += ["-public-host", f"{host}:{port}", "-log-level", "error"]
-    with _running(command, f"{host}:{port}"):
+    with running(command, f"{host}:{port}"):
         store = Store("gs", f"{host}:{port}", {"CLOUD_STORAGE_EMULATOR_ENDPOINT": f"http://{host}:{port}"})
         filesystem = fs.GcsFileSystem(
             anonymous=True, scheme="http", endpoint_override=f"{host}:{port}", project_id="phrasemill"
@@ -120,47 +116,3 @@ SERVERS: dict[str, Callable[[Path], AbstractContextManager[Store]]] = {
     "versitygw": versitygw,
     "fake-gcs-server": fake_gcs_server,
 }
-
-
-@contextmanager
-def _running(command: list[str], address: str) -> Iterator[None]:
-    """A server that answers at an address, until the `with` block ends."""
-    server = subprocess.Popen(["timeout", "1800", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    host, _, port = address.partition(":")
-    try:
-        end = time.monotonic() + 60
-        while not _answers(host, int(port)):
-            assert server.poll() is None, f"{command} ended with {server.returncode}"
-            assert time.monotonic() < end, f"{command} does not answer"
-            time.sleep(0.05)
-        yield
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _answers(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((host, port)) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _go_install(module: str, version: str) -> str:
-    """A Go program, built once and kept in the user's cache; skips where it cannot be had."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phrasemill" / "go" / version
-    program = cache / module.rpartition("/")[2]
-    if not program.exists():
-        if not shutil.which("go"):
-            pytest.skip(f"{program.name} is built with Go, which is not installed")
-        environment = {**os.environ, "GOBIN": str(cache), "GOFLAGS": "-mod=mod"}
-        built = subprocess.run(
-            ["go", "install", f"{module}@{version}"], env=environment, capture_output=True, text=True, timeout=900
-        )
-        if built.returncode:
-            pytest.skip(f"{program.name} cannot be built: {built.stderr.strip()[-300:]}")
-    return str(program)

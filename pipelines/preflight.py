@@ -1,0 +1,325 @@
+"""What each Beam runner needs, looked at before a job is submitted: an error in a second, not in an hour.
+
+Each runner has a function here that completes Beam's options with what suits our stages, and raises UserError, with
+the remedy, for what is missing. What only a worker can tell, it is asked at the start of the job
+(`pipelines/readiness.py`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import socket
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipelines.readiness import Software, software
+from schemas.addresses import is_address, parse, shown
+from schemas.errors import UserError
+
+_NETWORK_FILESYSTEMS = re.compile(
+    r"nfs\d?|cifs|smb\w*|lustre|ceph|glusterfs|beegfs\w*|gpfs|afs|9p|virtiofs|wekafs|pvfs2|panfs|fuse\..+"
+)
+_IMAGE_REMEDY = "build the worker image and push it (docker/README.md), then --sdk_container_image=REGISTRY/NAME:TAG"
+_EXPERIMENTS = ("disable_logging_submission_environment",)  # it runs `pip freeze`, and sends what comes out
+
+
+class Submission(NamedTuple):
+    """A job ready to be sent: Beam's runner and arguments, how many worker pools, and what to tell the user."""
+
+    runner: str
+    arguments: list[str]
+    pools: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Submission:
+    """The job as it can be sent, for a runner on a cluster. `places`: all that is read and written.
+
+    UserError for what is missing.
+    """
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    options = PipelineOptions(list(beam_args)).get_all_options(retain_unknown_options=True)
+    submission = _PREPARE[runner](options, places)
+    for place in places:
+        if shown(place) != place:
+            raise UserError(
+                f"{shown(place)}: has credentials in its address, which the job would show to all who see the cluster; "
+                "give them in the environment, here and on the workers (docs/clusters.md)"
+            )
+    experiments = [f"--experiments={each}" for each in _EXPERIMENTS]
+    return submission._replace(arguments=[*beam_args, *submission.arguments, *experiments])
+
+
+# ---- Runners
+
+
+def _prism(options: dict[str, Any], places: Sequence[str]) -> Submission:
+    """Beam's Prism, started by this process: a job server on this machine."""
+    if options["job_endpoint"]:
+        raise UserError("--runner=PrismRunner starts a Prism of its own; for one that runs: --runner=PortableRunner")
+    arguments = [f"--prism_location={_prism_binary(options['prism_location'])}"]
+    environment = _environment(options, runner_is_here=True)
+    _check_places(places, here=environment.here)
+    return Submission("PrismRunner", [*arguments, *environment.arguments], environment.pools, environment.notices)
+
+
+def _portable(options: dict[str, Any], places: Sequence[str]) -> Submission:
+    """A job server that runs: Prism's, Flink's or another's."""
+    endpoint = options["job_endpoint"]
+    if not endpoint:
+        raise UserError(
+            "--runner=PortableRunner needs --job_endpoint=HOST:PORT, that of a job server: Prism's "
+            "(prism --job_port 8073) or Flink's; see docs/clusters.md"
+        )
+    _must_answer(endpoint, "--job_endpoint", "job server", "start it (docs/clusters.md), or name where it is")
+    environment = _environment(options, runner_is_here=_is_here(endpoint))
+    _check_places(places, here=environment.here and _is_here(endpoint))
+    return Submission("PortableRunner", environment.arguments, environment.pools, environment.notices)
+
+
+def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
+    """Flink by a job server that Beam starts here from a jar."""
+    if options["job_endpoint"]:
+        return _portable(options, places)
+    jar = options["flink_job_server_jar"] or os.environ.get("FLINK_JOB_SERVER_JAR", "")
+    if not jar:
+        raise UserError(
+            "--runner=FlinkRunner needs Beam's Flink job server: --job_endpoint=HOST:PORT of one that runs, or "
+            "--flink_job_server_jar=FILE (the artifact beam-runners-flink-"
+            f"{options['flink_version']}-job-server); it is never downloaded unasked"
+        )
+    if not os.path.isfile(jar):
+        raise UserError(f"--flink_job_server_jar: no file {jar!r}")
+    if not shutil.which("java"):
+        raise UserError("--runner=FlinkRunner starts a job server in Java, which is not here: install Java 11 or newer")
+    master = options["flink_master"]
+    embedded = master in ("[local]", "[auto]")
+    arguments = [f"--flink_job_server_jar={jar}"]
+    if not embedded and not options["parallelism"] > 0:
+        arguments.append(f"--parallelism={_flink_slots(master)}")
+    environment = _environment(options, runner_is_here=embedded or _is_here(_without_scheme(master)))
+    _check_places(places, here=environment.here)
+    return Submission("FlinkRunner", [*arguments, *environment.arguments], environment.pools, environment.notices)
+
+
+def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
+    """Google Cloud Dataflow. One SDK process a machine, whose crew does a unit a core."""
+    if importlib.util.find_spec("apitools") is None:
+        raise UserError("--runner=DataflowRunner needs an extra: pip install 'phrasemill[gcp]'")
+    for name, what in (
+        ("project", "--project=ID of the Google Cloud project"),
+        ("region", "--region=NAME, such as us-central1"),
+        ("temp_location", "--temp_location=gs://BUCKET/FOLDER, for Dataflow's own files"),
+    ):
+        if not options[name]:
+            raise UserError(f"--runner=DataflowRunner needs {what}")
+    if not str(options["temp_location"]).startswith("gs://"):
+        raise UserError(f"--temp_location={options['temp_location']}: must begin with gs://")
+    _check_image(options["sdk_container_image"], "--runner=DataflowRunner")
+    for place in places:
+        if not is_address(place):
+            raise UserError(f"{place}: Dataflow's machines cannot reach files of this one; copy it to gs:// or s3://")
+    arguments = ["--sdk_location=container", "--experiments=no_use_multiple_sdk_containers"]
+    if not options["machine_type"]:
+        arguments.append(f"--machine_type={DATAFLOW_MACHINE}")
+    if not options["disk_size_gb"]:
+        arguments.append(f"--disk_size_gb={DATAFLOW_DISK_GB}")
+    return Submission("DataflowRunner", arguments)
+
+
+DATAFLOW_MACHINE = "n2-standard-8"
+"""Of a kind of CPU that multiplies small integers in hardware (VNNI), as the parser does, with 4 GB a core."""
+DATAFLOW_DISK_GB = 50
+
+_PREPARE: dict[str, Callable[[dict[str, Any], Sequence[str]], Submission]] = {
+    "PrismRunner": _prism,
+    "PortableRunner": _portable,
+    "FlinkRunner": _flink,
+    "DataflowRunner": _dataflow,
+}
+
+
+# ---- Where the workers are
+
+
+class _Environment(NamedTuple):
+    """`here`: the workers are processes of this machine."""
+
+    here: bool
+    arguments: list[str]
+    pools: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environment:
+    """How the runner comes by its workers: as told, or as far as that can be guessed."""
+    kind, config = options["environment_type"], options["environment_config"] or ""
+    image = options["sdk_container_image"]
+    arguments = []
+    if not kind:
+        kind = "EXTERNAL" if config else "DOCKER" if image else "LOOPBACK" if runner_is_here else None
+        if kind is None:
+            raise UserError(
+                "say where the workers are: --environment_type=EXTERNAL --environment_config=HOST:PORT of worker "
+                "pools, as the runner's machines see them, or --environment_type=DOCKER --sdk_container_image=IMAGE"
+            )
+        arguments.append(f"--environment_type={kind}")
+    if kind == "LOOPBACK":
+        if not runner_is_here:
+            raise UserError(
+                "--environment_type=LOOPBACK: the workers would be this process, which a runner on another machine "
+                "cannot reach; use EXTERNAL or DOCKER (docs/clusters.md)"
+            )
+        return _Environment(True, arguments)
+    if kind == "EXTERNAL":
+        return _pools(config, arguments)
+    if kind == "DOCKER":
+        _check_image(image, "--environment_type=DOCKER")
+        return _Environment(False, arguments)
+    if kind == "PROCESS":
+        try:
+            command = json.loads(config)["command"]
+        except (ValueError, TypeError, KeyError):
+            raise UserError(
+                """--environment_type=PROCESS needs --environment_config='{"command": "/path/to/boot"}', the program """
+                "that starts a worker on the runner's machines"
+            ) from None
+        if runner_is_here and not os.access(command, os.X_OK):
+            raise UserError(f"--environment_config: no program {command!r}")
+        return _Environment(runner_is_here, arguments)
+    raise UserError(f"--environment_type={kind}: choose among LOOPBACK, EXTERNAL, DOCKER and PROCESS")
+
+
+def _pools(config: str, arguments: list[str]) -> _Environment:
+    """Worker pools that run. Several, with commas between, are for a runner that has one worker a pool (Prism)."""
+    addresses = tuple(each.strip() for each in config.split(",") if each.strip())
+    if not addresses:
+        raise UserError("--environment_type=EXTERNAL needs --environment_config=HOST:PORT of a worker pool")
+    notices = []
+    for each in addresses:
+        host, port = _host_and_port(each, "--environment_config")
+        if not _answers(host, port):
+            notices.append(
+                f"no worker pool answers at {each} from here: right only where the runner's machines have one there"
+            )
+    return _Environment(all(map(_is_here, addresses)), arguments, addresses, tuple(notices))
+
+
+def _check_image(image: str | None, what: str) -> None:
+    if not image:
+        raise UserError(f"{what} needs a worker image: {_IMAGE_REMEDY}")
+    if re.search(r"(^|/)apache/beam_python", image):
+        raise UserError(f"--sdk_container_image={image}: Beam's own image has no phrasemill in it: {_IMAGE_REMEDY}")
+    for difference in image_differences(image, software()):
+        raise UserError(f"--sdk_container_image={image}: {difference}: build one that fits (docker/README.md)")
+
+
+def image_differences(image: str, here: Software) -> list[str]:
+    """In what the versions that an image's tag tells (such as 0.1.0-py3.11-beam2.77.0) differ from this machine's."""
+    tag = image.rpartition("/")[2].partition(":")[2]
+    found = []
+    for what, pattern, version in (
+        ("Python", r"py(\d+\.\d+)", here.python),
+        ("Beam", r"beam(\d+\.\d+\.\d+)", here.beam),
+    ):
+        named = re.search(rf"(?:^|-){pattern}(?:-|$)", tag)
+        if named and named[1] != version:
+            found.append(f"has {what} {named[1]}, this machine {version}")
+    return found
+
+
+# ---- Storage
+
+
+def _check_places(places: Sequence[str], *, here: bool) -> None:
+    """UserError for a file that workers on other machines cannot reach."""
+    for place in places:
+        if not here and not is_address(place) and not on_shared_storage(place):
+            raise UserError(
+                f"{place}: lies on a disk of this machine, which workers elsewhere cannot reach; give an s3:// or "
+                "gs:// address, or a path on a file system that all machines share"
+            )
+
+
+def on_shared_storage(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
+    """Whether a path lies on a network file system. Where the system does not tell, yes: the workers will."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return True
+    path = os.path.realpath(path)
+    kind, best = "", -1
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        point = left.split()[4].replace("\\040", " ")
+        if len(point) >= best and (path == point or path.startswith(point.rstrip("/") + "/")):
+            kind, best = right.split()[0], len(point)
+    return _NETWORK_FILESYSTEMS.fullmatch(kind) is not None
+
+
+# ---- Servers and programs
+
+
+def _prism_binary(given: str | None) -> str:
+    """Where Prism lies. UserError tells how to get it: Beam would download it without asking."""
+    places = [given] if given else [shutil.which("prism"), os.path.expanduser("~/go/bin/prism")]
+    for place in places:
+        if place and os.path.isfile(place):
+            return os.path.abspath(place)
+    from apache_beam.version import __version__ as version
+
+    raise UserError(
+        (f"--prism_location: no file {given!r}" if given else "--runner=PrismRunner needs the program prism, not found")
+        + f"; build it: go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{version}, then give its path by "
+        "--prism_location or put it on the PATH"
+    )
+
+
+def _flink_slots(master: str) -> int:
+    """The task slots of a Flink cluster, the default of --parallelism. UserError if none answers."""
+    url = master if "://" in master else f"http://{master}"
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/overview", timeout=5) as answer:
+            slots = int(json.load(answer)["slots-total"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"--flink_master={master}: no Flink answers ({error}); start it, or name another") from None
+    if not slots:
+        raise UserError(f"--flink_master={master}: the cluster has no task slots; start a task manager")
+    return slots
+
+
+def _must_answer(address: str, flag: str, what: str, remedy: str) -> None:
+    if address != "embed" and not _answers(*_host_and_port(address, flag)):
+        raise UserError(f"{flag}={address}: no {what} answers there; {remedy}")
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=3):
+            return True
+    except OSError:
+        return False
+
+
+def _host_and_port(address: str, flag: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise UserError(f"{flag}={address}: must be HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _without_scheme(address: str) -> str:
+    return parse(address).rest if is_address(address) else address
+
+
+def _is_here(address: str) -> bool:
+    """Whether an address, HOST:PORT, is one of this machine only."""
+    host = address.rpartition(":")[0].strip("[]") or address
+    return host in ("localhost", "::1", "embed", socket.gethostname()) or host.startswith("127.")
