@@ -1,7 +1,9 @@
 """A run's mark on the datasets that it writes, `_work/run.json`: who writes them, how it goes, when last heard of.
 
-It refuses a second run on the same output, and is what `python -m pipelines.status` shows. It only warns and refuses:
-should two runs write one dataset for all that, completion records keep the result right (`pipelines/stages.py`).
+It refuses a second run on the same output, and is what `python -m pipelines.status` shows. A run that does a slice of
+the units (`--units=2/64`) has a mark of its own, `_work/run-2-of-64.json`: it refuses the same slice and a whole run,
+not another slice. Marks only warn and refuse: should two runs do the same units for all that, completion records keep
+the result right (`pipelines/stages.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import contextlib
 import getpass
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -17,26 +20,46 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipelines.stages import WORK
+from pipelines.stages import WORK, Slice
 from schemas.errors import UserError
 from schemas.manifest import is_dataset
 from schemas.storage import Folder
 
 RUN_FILE = f"{WORK}/run.json"
+_SLICE_FILE = re.compile(rf"{WORK}/run-(\d+)-of-(\d+)\.json")
 
 _EVERY_LOCAL, _EVERY_REMOTE = 1.0, 10.0
 _GONE = 60.0
 """Seconds without a sign of life after which a run on another machine counts as gone."""
 
 
-def read_run(folder: Folder) -> dict[str, Any] | None:
-    """What the last run said in an unfinished dataset; None if there is nothing that can be read."""
-    if not folder.exists(RUN_FILE):
+def run_file(part: Slice | None) -> str:
+    """The mark of a whole run, or of a slice."""
+    return RUN_FILE if part is None else f"{WORK}/run-{part.number}-of-{part.of}.json"
+
+
+def read_run(folder: Folder, part: Slice | None = None) -> dict[str, Any] | None:
+    """What the last run, or the last of a slice, said in an unfinished dataset; None if nothing can be read."""
+    if not folder.exists(run_file(part)):
         return None
     try:
-        return json.loads(folder.read(RUN_FILE))
+        return json.loads(folder.read(run_file(part)))
     except (FileNotFoundError, ValueError):
         return None
+
+
+def read_slices(folder: Folder) -> dict[Slice, dict[str, Any]]:
+    """What the last runs of slices said in an unfinished dataset, in order."""
+    parts = [Slice(int(found[1]), int(found[2])) for name in folder.files(WORK) if (found := _SLICE_FILE.match(name))]
+    parts.sort(key=lambda part: (part.of, part.number))
+    marks = []
+    try:
+        for data in folder.read_all([run_file(part) for part in parts]):
+            with contextlib.suppress(ValueError):
+                marks.append(json.loads(data))
+    except FileNotFoundError:  # the dataset was finished at this moment
+        return {}
+    return {Slice(*mark["slice"]): mark for mark in marks}
 
 
 def is_alive(run: Mapping[str, Any]) -> bool:
@@ -48,20 +71,27 @@ def is_alive(run: Mapping[str, Any]) -> bool:
     return time.time() - run["beat"] < max(_GONE, 6 * run["every"])
 
 
-def refuse_second(folder: Folder) -> None:
-    """UserError if another run is writing the dataset."""
-    run = read_run(folder)
-    if run is not None and is_alive(run):
-        remedy = f"wait for it, or end it; python -m pipelines.status {folder} shows it"
-        raise UserError(f"{folder}: {holder(run)}; {remedy}")
+def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -> None:
+    """UserError if another run is writing the dataset: for a slice, the same slice or a whole run.
+
+    `own` is the run that asks.
+    """
+    marks = [read_run(folder), read_run(folder, part)] if part else [read_run(folder), *read_slices(folder).values()]
+    alive = [mark for mark in marks if mark is not None and mark["run"] != own and is_alive(mark)]
+    if alive:
+        others = f", as are {len(alive) - 1:,} more" if len(alive) > 1 else ""
+        remedy = f"wait for {'them' if others else 'it'}, or end {'them' if others else 'it'}"
+        shows = f"python -m pipelines.status {folder} shows {'them' if others else 'it'}"
+        raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}; {shows}")
 
 
 def holder(run: Mapping[str, Any]) -> str:
-    """Who holds a dataset and since when, in words."""
+    """Who holds a dataset, or a slice of its units, and since when, in words."""
+    held = "slice {}/{} of its units is being done".format(*run["slice"]) if run.get("slice") else "is being written"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run["started"]))
     seen = max(time.time() - run["beat"], 0)
     return (
-        f"is being written by process {run['pid']} of {run['user']} on {run['host']} since {since} "
+        f"{held} by process {run['pid']} of {run['user']} on {run['host']} since {since} "
         f"(last heard of {seen:.0f} s ago)"
     )
 
@@ -69,13 +99,26 @@ def holder(run: Mapping[str, Any]) -> str:
 class Hold:
     """Holds the datasets of a run while a `with` block lasts, and says in each how it goes."""
 
-    def __init__(self, folders: Sequence[Folder], *, command: str, figures: Callable[[], Mapping[str, Any]]) -> None:
-        """`command` is what goes on with the run; `figures` gives how it goes, in JSON values."""
+    def __init__(
+        self,
+        folders: Sequence[Folder],
+        *,
+        command: str,
+        figures: Callable[[], Mapping[str, Any]],
+        part: Slice | None = None,
+    ) -> None:
+        """`command` is what goes on with the run; `figures` gives how it goes, in JSON values.
+
+        With `part` only this slice of the units is held.
+        """
         self._folders = list(folders)
+        self._part = part
         self._figures = figures
         self._every = _EVERY_LOCAL if all(each.is_local for each in folders) else _EVERY_REMOTE
+        self._run = uuid.uuid4().hex
         self._mark = {
-            "run": uuid.uuid4().hex,
+            "run": self._run,
+            "slice": part and list(part),
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "process_start": _process_start(os.getpid()),
@@ -95,18 +138,25 @@ class Hold:
     def __enter__(self) -> Hold:
         for folder in self._folders:
             self._write(folder)
+        try:
+            # Only now: of two that begin at once, one at least sees the other.
+            for folder in self._folders:
+                refuse_second(folder, self._part, own=self._run)
+        except UserError as error:
+            self._state = f"failed: {error}"
+            self._write_last()
+            raise
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._ended.set()
         self._thread.join()
-        if kind is not None:
+        if kind is None:
+            self._state = "done"
+        else:
             self._state = "stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}"
-        for folder in self._folders:
-            with contextlib.suppress(OSError):
-                if self._is_ours(folder):
-                    self._write(folder)
+        self._write_last()
 
     def release(self, folder: Folder) -> None:
         """Leave a dataset that is about to be finished."""
@@ -121,25 +171,35 @@ class Hold:
                     with contextlib.suppress(OSError):
                         if self._is_ours(folder):
                             self._write(folder)
-                        elif is_dataset(folder):  # a worker on a cluster has finished it
+                        elif self._part is None and is_dataset(folder):  # a worker on a cluster has finished it
                             self._folders.remove(folder)
                         else:
                             self.lost = self._loss(folder)
                             return
 
+    def _write_last(self) -> None:
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                if self._is_ours(folder):
+                    self._write(folder)
+
     def _is_ours(self, folder: Folder) -> bool:
-        found = read_run(folder)
-        return found is not None and found["run"] == self._mark["run"]
+        found = read_run(folder, self._part)
+        return found is not None and found["run"] == self._run
 
     def _loss(self, folder: Folder) -> UserError:
-        found = read_run(folder)
+        found = read_run(folder, self._part)
         if found is not None:
-            return UserError(f"{folder}: another run took it: it {holder(found)}; this one ends")
+            return UserError(
+                f"{folder}: another run took it: {'' if self._part else 'it '}{holder(found)}; this one ends"
+            )
+        if is_dataset(folder):
+            return UserError(f"{folder}: another run has finished it; this one ends")
         return UserError(f"{folder}: was deleted under the run; start anew with --overwrite")
 
     def _write(self, folder: Folder) -> None:
         mark = {**self._mark, "state": self._state, "beat": time.time(), **self._figures()}
-        folder.write(RUN_FILE, json.dumps(mark, indent=1).encode())
+        folder.write(run_file(self._part), json.dumps(mark, indent=1).encode())
 
 
 def _user() -> str:

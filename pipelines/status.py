@@ -9,11 +9,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.hold import holder, is_alive, read_run
+from pipelines.hold import holder, is_alive, read_run, read_slices
 from pipelines.progress import RunFigures, bar_columns, duration
+from pipelines.stages import Slice, Work, count_finished
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage import Folder
@@ -30,9 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     folder = Folder(chosen.dataset)
     try:
-        run = read_run(folder)
-        if run is None or is_dataset(folder):
+        run, slices = read_run(folder), read_slices(folder)
+        if is_dataset(folder) or (run is None and not slices):
             return _finished(folder, as_json=chosen.json)
+        if run is None or (not is_alive(run) and any(each["started"] > run["started"] for each in slices.values())):
+            return _slices(folder, slices, as_json=chosen.json)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -42,6 +45,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print("\n".join(report(folder, run, alive=alive, now=time.time())))
     return RUNNING if alive else ENDED
+
+
+def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json: bool) -> int:
+    """What the slices of `--units` do, each by its mark, and how much of the stage is done in all."""
+    stage = next((each["stages"][-1]["name"] for each in marks.values() if each["stages"]), "")
+    planned = stage and Work(folder).is_planned(stage)
+    done, units = (count_finished(Work(folder), stage), len(Work(folder).units(stage))) if planned else (0, 0)
+    alive = {part for part, mark in marks.items() if is_alive(mark)}
+    if as_json:
+        found = [{**mark, "alive": part in alive} for part, mark in marks.items()]
+        print(json.dumps({"alive": bool(alive), "stage": stage, "units": units, "done": done, "slices": found}))
+    else:
+        print("\n".join(slices_report(folder, marks, alive, stage, done, units, now=time.time())))
+    return RUNNING if alive else ENDED
+
+
+def slices_report(
+    folder: Folder,
+    marks: Mapping[Slice, Mapping[str, Any]],
+    alive: Collection[Slice],
+    stage: str,
+    done: int,
+    units: int,
+    *,
+    now: float,
+) -> Iterator[str]:
+    """Slices in lines of text: those at work, then those that ended early."""
+    progress = f", {done:,} of {units:,} units of {stage} are done" if units else ""
+    well = sum(mark["state"] == "done" for mark in marks.values())
+    at_work = f"{len(alive):,} slice{' is' if len(alive) == 1 else 's are'} at work"
+    yield f"{folder}: {at_work}, {well:,} ended well{progress}"
+    rows = []
+    for part, mark in marks.items():
+        if part not in alive:
+            continue
+        figures = RunFigures.from_json(dict(mark))
+        columns = bar_columns(figures.stages[-1], figures.memory, now=now).values() if figures.stages else ("",) * 6
+        rows.append((f"slice {part}", f"process {mark['pid']} on {mark['host']}", *columns))
+    yield from _table(rows)
+    for part, mark in marks.items():
+        if part not in alive and mark["state"] != "done":
+            yield f"  slice {part}, process {mark['pid']} on {mark['host']}, {_ended(mark['state'])}"
+            yield f"    to go on: {mark['command']}"
+    newest = max(marks.values(), key=lambda mark: mark["started"])
+    yield f"to finish{', when no slice is at work any more' if alive else ''}: {newest['finish']}"
 
 
 def _finished(folder: Folder, *, as_json: bool) -> int:
@@ -62,18 +110,11 @@ def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -
     if alive:
         yield f"{folder}: {holder(run)}"
     else:
-        state = "it ended without a word" if run["state"] == "running" else run["state"]
-        yield f"{folder}: no run is at work; the last, of process {run['pid']} on {run['host']}, {_ended(state)}"
+        ended = _ended(run["state"])
+        yield f"{folder}: no run is at work; the last, of process {run['pid']} on {run['host']}, {ended}"
         now = run["beat"]  # its figures are of that moment
     rows = [(stage.name, *bar_columns(stage, figures.memory, now=now).values()) for stage in figures.stages]
-    if rows:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = [
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-            ]
-            yield "  " + "  ".join(cells).rstrip()
+    yield from _table(rows)
     if alive:
         for each in figures.at_work:
             done = each.tally.read or each.tally.rows
@@ -85,8 +126,19 @@ def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -
         yield f"to go on: {run['command']}"
 
 
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as lines, their columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        yield "  " + "  ".join(cells).rstrip()
+
+
 def _ended(state: str) -> str:
-    return {"stopped": "was stopped"}.get(state, state)
+    return {"stopped": "was stopped", "running": "ended without a word"}.get(state, state)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,152 @@
+"""`--units=I/N`: a slice of a dataset's first step on this machine, beside others elsewhere, as an array job does it.
+
+The machines share nothing but storage, and no Beam is at work. Datasets before the output must be there. A whole run
+with `--resume` follows the slices: it does what they left undone, closes the step, does the later ones and publishes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pipelines import options
+from pipelines.builds import Build
+from pipelines.corpus import Dataset
+from pipelines.hold import Hold, refuse_second
+from pipelines.local import LocalPool
+from pipelines.progress import Progress
+from pipelines.stages import Slice, Stage, Tally, Work, count_finished, done_before, open_stage
+from pipelines.summary import python
+from pipelines.workers import Limits
+from schemas.addresses import shown_arguments
+from schemas.errors import UserError
+from schemas.manifest import is_dataset, read_manifest
+from schemas.records import record_name
+
+
+class _Maker(NamedTuple):
+    """The command that makes a dataset from the one before it, and the groups of options that concern it."""
+
+    module: str
+    groups: tuple[Callable[[argparse.ArgumentParser], object], ...]
+
+
+_MAKERS = {
+    "Document": _Maker("extract_documents", (functools.partial(options.add_input, takes=""),)),
+    "Sentence": _Maker("parse_sentences", (options.add_parsing,)),
+    "Phrase": _Maker("count_phrases", (options.add_documents, options.add_phrases)),
+}
+
+
+def command_line(module: str, arguments: Sequence[str]) -> str:
+    """What one types to run a module of the pipelines; without credentials, which belong into the environment."""
+    return shlex.join([python(), "-m", f"pipelines.{module}", *shown_arguments(arguments)])
+
+
+def require_finished(chain: Sequence[Dataset], chosen: argparse.Namespace) -> None:
+    """UserError unless all datasets before the last are there; it names the first that is not, and what makes it."""
+    for number, dataset in enumerate(chain[:-1]):
+        build = dataset.build
+        if build is None:
+            continue
+        if not is_dataset(dataset.folder):
+            begun = build.begun_fingerprint() == build.fingerprint
+            make = f"finish it first: {_making(chain, number, chosen)} --resume"
+            if not begun:
+                make = f"make it first, whole or in slices of its own: {_making(chain, number, chosen)}"
+            raise UserError(f"{dataset.folder}: is not there yet, and --units needs it finished; {make}")
+        if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
+            raise UserError(
+                f"{dataset.folder}: holds a dataset made from other inputs or with other options; choose another "
+                f"--output, or make it anew: {_making(chain, number, chosen)} --overwrite"
+            )
+
+
+def _making(chain: Sequence[Dataset], number: int, chosen: argparse.Namespace) -> str:
+    build = chain[number].build
+    assert build is not None
+    maker = _MAKERS[record_name(build.schema)]
+    before = ["--input", str(chain[number - 1].folder)] if number else []
+    own = options.as_arguments(chosen, maker.groups)
+    return command_line(maker.module, [*before, *own, "--output", str(build.output)])
+
+
+def run_slice(
+    build: Build,
+    part: Slice,
+    *,
+    workers: int,
+    limits: Limits,
+    max_reject_rate: float,
+    command: str,
+    finish: str,
+) -> str:
+    """Do a slice of the units of the first stage, and say how far the stage is. Raises what stopped it.
+
+    `command` is what goes on with the slice, should it end early, `finish` what follows all slices.
+    """
+    output, work, stage = build.output, build.work, build.stages[0]
+    if not is_dataset(output):
+        refuse_second(output, part)
+    if not build.join():
+        return f"{output}: is finished already: nothing to do"
+    if work.is_closed(stage.name):
+        return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
+    progress = Progress()
+    hold = Hold(
+        [output], command=command, figures=lambda: {**progress.figures().to_json(), "finish": finish}, part=part
+    )
+    try:
+        with (
+            hold,
+            _SlicePool(part, workers, progress, hold, limits, max_reject_rate) as pool,
+            progress.watching(pool.at_work),
+        ):
+            todo = pool.open(work, stage)
+            pool.run_units(work, stage, todo)
+            progress.end()
+            if hold.lost:
+                raise hold.lost
+    except BaseException:
+        print(f"to go on from here: {command}", file=sys.stderr)
+        raise
+    units = len(work.units(stage.name))
+    before = len(part.units(units)) - len(todo)
+    return ended_line(part, stage.name, len(todo), before, count_finished(work, stage.name), units, finish)
+
+
+def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int, units: int, finish: str) -> str:
+    """What a slice says at its end: units that it did, units that an earlier run of it did, units of all slices."""
+    then = "to finish" if done_in_all == units else "to finish, when no slice is at work any more"
+    earlier = f" ({before:,} before)" if before else ""
+    return (
+        f"slice {part} of {stage}: {done:,} done{earlier}; {done_in_all:,} of {units:,} units in all; {then}: {finish}"
+    )
+
+
+class _SlicePool(LocalPool):
+    """A pool for which a stage has only the units of a slice."""
+
+    def __init__(
+        self,
+        part: Slice,
+        workers: int,
+        progress: Progress,
+        hold: Hold,
+        limits: Limits,
+        max_reject_rate: float,
+    ) -> None:
+        super().__init__(workers, progress, hold, limits, max_reject_rate)
+        self._part = part
+
+    def open(self, work: Work, stage: Stage) -> list[int]:
+        todo = open_stage(work, stage, self._part)
+        units = len(self._part.units(len(work.units(stage.name))))
+        before = done_before(work, stage, self._part) if len(todo) < units else Tally()
+        self._work, self._units, self._done, self._total = work, units, units - len(todo), before
+        self._progress.begin(str(work.folder), stage, units=units, before=units - len(todo), tally_before=before)
+        return todo
