@@ -42,12 +42,12 @@ def build_graph(
     separate worker pools the units are dealt to, for a runner that has one worker for each.
     """
     pipeline = beam.Pipeline(runner=runner, options=options)
-    barrier = pipeline | beam.Impulse() | "Begin" >> beam.ParDo(Begin(submitted, builds))
+    barrier = pipeline | beam.Impulse() | "Begin" >> beam.ParDo(Begin(submitted, builds)).with_output_types(int)
     for build in builds:
         name = str(build.output)
         for stage in build.stages:
             barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, terms, max_reject_rate, pools)
-        barrier = barrier | f"{name}: finish" >> beam.ParDo(Finish(build))
+        barrier = barrier | f"{name}: finish" >> beam.ParDo(Finish(build)).with_output_types(int)
     return pipeline
 
 
@@ -61,7 +61,8 @@ class RunStage(beam.PTransform):
 
     def expand(self, barrier: beam.PCollection) -> beam.PCollection:
         tags = [str(pool) for pool in range(1, self._pools)]
-        plan = beam.ParDo(PlanUnits(self._work, self._stage, self._pools)).with_output_types(_Count)
+        plan = beam.ParDo(PlanUnits(self._work, self._stage, self._pools))
+        plan = plan.with_output_types(_Count, **dict.fromkeys(tags, _Count))
         planned = barrier | "Plan" >> (plan.with_outputs(*tags, main="0") if tags else plan)
         dealt = [planned[tag] for tag in ["0", *tags]] if tags else [planned]
         done = [
@@ -75,7 +76,7 @@ class RunStage(beam.PTransform):
         return (
             (done | beam.Flatten() if tags else done[0])
             | "Gather" >> beam.GroupByKey()
-            | "Close" >> beam.ParDo(CloseStage(self._work, self._stage, self._max_reject_rate))
+            | "Close" >> beam.ParDo(CloseStage(self._work, self._stage, self._max_reject_rate)).with_output_types(int)
         )
 
 

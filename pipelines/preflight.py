@@ -26,7 +26,10 @@ _NETWORK_FILESYSTEMS = re.compile(
     r"nfs\d?|cifs|smb\w*|lustre|ceph|glusterfs|beegfs\w*|gpfs|afs|9p|virtiofs|wekafs|pvfs2|panfs|fuse\..+"
 )
 _IMAGE_REMEDY = "build the worker image and push it (docker/README.md), then --sdk_container_image=REGISTRY/NAME:TAG"
-_EXPERIMENTS = ("disable_logging_submission_environment",)  # it runs `pip freeze`, and sends what comes out
+_NOTHING_STAGED = (
+    "--no_save_main_session",
+    "--experiments=disable_logging_submission_environment",  # it runs `pip freeze`, and sends what comes out
+)
 
 
 class Submission(NamedTuple):
@@ -53,8 +56,7 @@ def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Sub
                 f"{shown(place)}: has credentials in its address, which the job would show to all who see the cluster; "
                 "give them in the environment, here and on the workers (docs/clusters.md)"
             )
-    experiments = [f"--experiments={each}" for each in _EXPERIMENTS]
-    return submission._replace(arguments=[*beam_args, *submission.arguments, *experiments])
+    return submission._replace(arguments=[*beam_args, *submission.arguments, *_NOTHING_STAGED])
 
 
 # ---- Runners
@@ -111,7 +113,7 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
 
 def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
     """Google Cloud Dataflow. One SDK process a machine, whose crew does a unit a core."""
-    if importlib.util.find_spec("apitools") is None:
+    if not has_google_extra():
         raise UserError("--runner=DataflowRunner needs an extra: pip install 'phrasemill[gcp]'")
     for name, what in (
         ("project", "--project=ID of the Google Cloud project"),
@@ -132,6 +134,13 @@ def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
     if not options["disk_size_gb"]:
         arguments.append(f"--disk_size_gb={DATAFLOW_DISK_GB}")
     return Submission("DataflowRunner", arguments)
+
+
+def has_google_extra() -> bool:
+    try:
+        return importlib.util.find_spec("google.cloud.dataflow") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 DATAFLOW_MACHINE = "n2-standard-8"

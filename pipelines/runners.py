@@ -13,6 +13,7 @@ import logging
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -120,7 +121,7 @@ def _run_elsewhere(
 def submitted_pipeline(
     builds: Sequence[Build], submission: Submission, terms: Terms, *, max_reject_rate: float = 1.0
 ) -> Any:
-    """The Beam pipeline of a run on a cluster."""
+    """The Beam pipeline of a run on a cluster. UserError for what Beam finds wrong with its options."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from pipelines.graph import build_graph
@@ -131,15 +132,20 @@ def submitted_pipeline(
     if len(submission.pools) > 1:
         runner = dealing_runner(submission.runner, submission.pools)
         arguments.append(f"--environment_config={submission.pools[0]}")
-    return build_graph(
-        builds,
-        PipelineOptions(arguments),
-        terms=terms,
-        max_reject_rate=max_reject_rate,
-        submitted=software(),
-        pools=max(len(submission.pools), 1),
-        runner=runner,
-    )
+    try:
+        return build_graph(
+            builds,
+            PipelineOptions(arguments),
+            terms=terms,
+            max_reject_rate=max_reject_rate,
+            submitted=software(),
+            pools=max(len(submission.pools), 1),
+            runner=runner,
+        )
+    except ValueError as error:
+        if "validations errors" not in str(error):
+            raise
+        raise UserError(f"--runner={submission.runner}: {'; '.join(str(error).splitlines()[1:])}") from None
 
 
 def _nobody() -> tuple[list[Any], int]:
@@ -165,8 +171,10 @@ def _failure(error: Exception) -> Exception:
 
 
 def _counters(result: Any) -> dict[str, int]:
-    found = result.metrics().query()["counters"]
-    return {f"{each.key.metric.namespace}/{each.key.metric.name}": each.committed for each in found}
+    total = Counter[str]()  # a metric is kept for each transform that counts
+    for each in result.metrics().query()["counters"]:
+        total[f"{each.key.metric.namespace}/{each.key.metric.name}"] += each.committed or 0
+    return dict(total)
 
 
 def silence() -> None:

@@ -1,0 +1,192 @@
+"""The job as it would be sent: what a runner must know, what crosses its shuffles, what Dataflow is asked for."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.transforms.environments import Environment
+from literal import parse_options
+
+from pipelines import corpus, mine_contexts, preflight, runners
+from pipelines.builds import Build
+from pipelines.crew import Terms
+from pipelines.pools import deal
+from pipelines.preflight import Submission
+from pipelines.workers import LIMITS
+from schemas.errors import UserError
+from schemas.storage import Folder
+
+IMAGE = "europe-docker.pkg.dev/p/phrasemill/phrasemill-worker:0.1.0"
+SENTENCE = "The quick brown fox jumps over the lazy dog."
+
+PRIMITIVES = {
+    "beam:transform:impulse:v1",
+    "beam:transform:pardo:v1",
+    "beam:transform:flatten:v1",
+    "beam:transform:group_by_key:v1",
+}
+"""What every portable runner does itself, or has the SDK do (Beam's portability protocol)."""
+
+STANDARD_CODERS = {
+    "beam:coder:bytes:v1",
+    "beam:coder:global_window:v1",
+    "beam:coder:iterable:v1",
+    "beam:coder:kv:v1",
+    "beam:coder:string_utf8:v1",
+    "beam:coder:varint:v1",
+}
+"""Those of the protocol's coders that may be met here; all SDKs and runners know them."""
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
+    """The main job's, on a text of which every sentence is known."""
+    text = tmp_path_factory.mktemp("books") / "book.txt"
+    text.write_text(f"{SENTENCE}\n\n" * 200)
+    options = parse_options("--shard-bytes", "2000")
+    chain = mine_contexts.build(corpus.given([str(text)], input_format=None), options, Folder("gs://corpora/mix"))
+    return corpus.to_build(chain)
+
+
+def proto(builds: list[Build], submission: Submission) -> beam_runner_api_pb2.Pipeline:
+    pipeline = runners.submitted_pipeline(builds, submission, Terms(None, LIMITS))
+    environment = Environment.from_options(pipeline._options.view_as(PortableOptions))
+    return pipeline.to_runner_api(default_environment=environment)
+
+
+def submission(pools: int) -> Submission:
+    addresses = tuple(f"10.0.0.{index}:50000" for index in range(pools))
+    return Submission(
+        "PortableRunner", ["--environment_type=EXTERNAL", "--environment_config=10.0.0.0:50000"], addresses
+    )
+
+
+def leaves(pipeline: beam_runner_api_pb2.Pipeline) -> Iterator[Any]:
+    for transform in pipeline.components.transforms.values():
+        if not transform.subtransforms and transform.spec.urn:
+            yield transform
+
+
+def coder_urns(pipeline: beam_runner_api_pb2.Pipeline, coder_id: str) -> Iterator[str]:
+    coder = pipeline.components.coders[coder_id]
+    yield coder.spec.urn
+    for component in coder.component_coder_ids:
+        yield from coder_urns(pipeline, component)
+
+
+@pytest.mark.parametrize("pools", [1, 3])
+def test_only_primitives_that_all_runners_know(builds: list[Build], pools: int) -> None:
+    found = {transform.spec.urn for transform in leaves(proto(builds, submission(pools)))}
+    assert found == PRIMITIVES - ({"beam:transform:flatten:v1"} if pools == 1 else set())
+
+
+@pytest.mark.parametrize("pools", [1, 3])
+def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[Build], pools: int) -> None:
+    pipeline = proto(builds, submission(pools))
+    shuffled = []
+    for transform in leaves(pipeline):
+        if transform.spec.urn == "beam:transform:group_by_key:v1":
+            (collection,) = transform.inputs.values()
+            coder = pipeline.components.pcollections[collection].coder_id
+            shuffled.append(list(coder_urns(pipeline, coder)))
+    stages = sum(len(build.stages) for build in builds)
+    assert shuffled == [["beam:coder:kv:v1", "beam:coder:string_utf8:v1", "beam:coder:varint:v1"]] * stages * (
+        pools + 1
+    )
+
+
+def test_all_coders_are_standard(builds: list[Build]) -> None:
+    pipeline = proto(builds, submission(2))
+    collections = pipeline.components.pcollections.values()
+    assert {urn for each in collections for urn in coder_urns(pipeline, each.coder_id)} <= STANDARD_CODERS
+
+
+def test_functions_travel_by_name_and_nothing_by_side(builds: list[Build]) -> None:
+    """No bytecode, which another Python could not read; no side inputs; no text of the corpus."""
+    pipeline = proto(builds, submission(1))
+    for transform in leaves(pipeline):
+        if transform.spec.urn == "beam:transform:pardo:v1":
+            payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
+            assert not payload.side_inputs
+            function = bz2.decompress(base64.b64decode(payload.do_fn.payload))
+            assert b"pipelines.graph" in function
+            assert b"_make_function" not in function  # how cloudpickle rebuilds one from its code
+            assert SENTENCE.encode()[:20] not in function
+
+
+def test_a_job_is_small(builds: list[Build]) -> None:
+    assert len(proto(builds, submission(1)).SerializeToString()) < 100_000
+
+
+def test_nothing_is_staged_for_workers(builds: list[Build]) -> None:
+    """The image has it all; what a submitting machine has installed, or its main module holds, is nobody's concern."""
+    prepared = preflight.prepare("PortableRunner", ["--job_endpoint=embed"], ["/tmp/mix"])
+    for environment in proto(builds, prepared).components.environments.values():
+        assert not environment.dependencies
+
+
+def test_each_pool_is_an_environment_of_its_own(builds: list[Build]) -> None:
+    pipeline = proto(builds, submission(3))
+    deal(pipeline.components, submission(3).pools)
+    where: dict[str, set[str]] = {}
+    for transform in leaves(pipeline):
+        if transform.environment_id:
+            environment = pipeline.components.environments[transform.environment_id]
+            url = beam_runner_api_pb2.ExternalPayload.FromString(environment.payload).endpoint.url
+            where.setdefault(url, set()).add(
+                re.search(r"(Begin|Plan|Spread|On pool \d|Gather|Close|finish)", transform.unique_name)[1]
+            )
+    assert where["10.0.0.1:50000"] == {"On pool 1"}
+    assert where["10.0.0.2:50000"] == {"On pool 2"}
+    assert where["10.0.0.0:50000"] == {"Begin", "Plan", "Spread", "On pool 0", "Gather", "Close", "finish"}
+
+
+def dataflow_job(builds: list[Build], *more: str) -> Any:
+    """The job as it would be sent to Dataflow, which is not sent."""
+    pytest.importorskip("google.cloud.dataflow", reason="needs the extra gcp")
+    arguments = ["--project=phrasemill-test", "--region=europe-west4", "--temp_location=gs://corpora/tmp"]
+    arguments += [f"--sdk_container_image={IMAGE}", "--max_num_workers=40", "--job_name=wiki", *more]
+    prepared = preflight.prepare("DataflowRunner", arguments, ["gs://corpora/mix"])
+    dry = prepared._replace(arguments=[*prepared.arguments, "--dry_run=True", "--no_auth"])
+    return runners.submitted_pipeline(builds, dry, Terms(None, LIMITS)).run().job
+
+
+def test_what_dataflow_is_asked_for(builds: list[Build]) -> None:
+    job = dataflow_job(builds)
+    from apache_beam.runners.dataflow.internal import apiclient
+
+    asked = apiclient.Environment([], job.options, "8", "gs://corpora/pipeline.pb", job.proto_pipeline).proto
+    (pool,) = asked.worker_pools
+    assert (pool.machine_type, pool.disk_size_gb) == ("n2-standard-8", 50)
+    assert pool.autoscaling_settings.max_num_workers == 40
+    assert [image.container_image for image in pool.sdk_harness_container_images] == [IMAGE]
+    assert {"use_runner_v2", "no_use_multiple_sdk_containers"} <= set(asked.experiments)
+    assert not pool.packages
+    assert (job.proto.name, job.options.view_as(GoogleCloudOptions).region) == ("wiki", "europe-west4")
+
+
+def test_what_crosses_the_shuffles_of_a_dataflow_job(builds: list[Build]) -> None:
+    pipeline = dataflow_job(builds).proto_pipeline
+    assert {transform.spec.urn for transform in leaves(pipeline)} <= PRIMITIVES
+    for transform in leaves(pipeline):
+        if transform.spec.urn == "beam:transform:group_by_key:v1":
+            (collection,) = transform.inputs.values()
+            urns = list(coder_urns(pipeline, pipeline.components.pcollections[collection].coder_id))
+            assert urns == ["beam:coder:kv:v1", "beam:coder:string_utf8:v1", "beam:coder:varint:v1"]
+        if transform.spec.urn == "beam:transform:pardo:v1":
+            assert not beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).side_inputs
+    for environment in pipeline.components.environments.values():
+        assert beam_runner_api_pb2.DockerPayload.FromString(environment.payload).container_image == IMAGE
+        assert not environment.dependencies
+
+
+def test_what_beam_finds_wrong_with_options_is_one_line(builds: list[Build]) -> None:
+    with pytest.raises(UserError, match=r"^--runner=DataflowRunner: Invalid Project ID \(p\)"):
+        dataflow_job(builds, "--project=p")

@@ -1,0 +1,282 @@
+"""The main job through Beam's Job API: a portable runner (Prism) and workers in processes of their own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from jobs import DATASETS, ROOT, chapters, check, command, files, mine, shards
+from prism import prism, prism_program, worker_pools
+from servers import free_port, running
+from stores import SERVERS
+from toy import poisoned_words, word_count
+
+from pipelines import preflight, runners
+from pipelines.builds import Build
+from pipelines.progress import Progress
+from schemas.errors import UserError
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+
+pytestmark = pytest.mark.heavy
+
+TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
+ON_CLUSTER = ("--runner", "PortableRunner", "--job_endpoint")
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with prism(tmp_path_factory.mktemp("prism")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    with worker_pools(tmp_path_factory.mktemp("pools"), 2) as pools:
+        yield pools
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("books")
+    for name, text in chapters().items():
+        (folder / name).write_bytes(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(books: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The shards of all datasets, as this machine makes them."""
+    output = tmp_path_factory.mktemp("reference") / "mix"
+    done = mine(str(books), str(output))
+    assert done.returncode == 0, done.stderr
+    return all_shards(output)
+
+
+def all_shards(output: Path) -> dict[str, bytes]:
+    return {
+        f"{suffix}/{name}": data
+        for suffix in DATASETS
+        for name, data in shards(files(output.with_name(output.name + suffix))).items()
+    }
+
+
+@pytest.mark.parametrize("workers", ["loopback", "two pools"])
+def test_the_main_job_gives_the_same_bytes(
+    workers: str, endpoint: str, pools: list[str], books: Path, reference: dict[str, bytes], tmp_path: Path
+) -> None:
+    environment = ["--environment_config", ",".join(pools)] if workers == "two pools" else []
+    done = mine(str(books), str(tmp_path / "mix"), *ON_CLUSTER, endpoint, *environment)
+    assert done.returncode == 0, done.stderr
+    assert all_shards(tmp_path / "mix") == reference
+    assert "parse: 3 units" in done.stderr
+    assert "order: 1 unit" in done.stderr
+    checked = check(*(f"{tmp_path / 'mix'}{suffix}" for suffix in DATASETS))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_main_job_over_object_storage(
+    endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Input and output on S3; workers that were started with access to it, as on a cluster."""
+    with SERVERS["versitygw"](tmp_path) as store:
+        before = {name: os.environ.get(name) for name in store.environment}
+        os.environ.update(store.environment)
+        try:
+            for path in books.iterdir():
+                store.folder("books").write(path.name, path.read_bytes())
+            with worker_pools(tmp_path, 2) as pools:
+                environment = ["--environment_config", ",".join(pools)]
+                given, output = store.address("books"), store.address("out/mix")
+                done = mine(given, output, *ON_CLUSTER, endpoint, *environment)
+            assert done.returncode == 0, done.stderr
+            found = {
+                f"{each}/{name}": data for each in DATASETS for name, data in store.objects(f"out/mix{each}").items()
+            }
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
+    assert shards(found) == reference
+
+
+def run_toy(build: Build, endpoint: str, *environment: str, shown: io.StringIO | None = None) -> dict[str, int]:
+    """Run a build on Prism; returns the counters that Beam committed."""
+    submission = preflight.prepare("PortableRunner", [f"--job_endpoint={endpoint}", *environment], [str(build.output)])
+    build.begin(resume=True)
+    return runners.run([build], workers=2, submission=submission, progress=Progress(shown or io.StringIO()))
+
+
+@pytest.mark.parametrize("workers", ["loopback", "two pools"])
+def test_the_metrics_that_beam_commits_are_those_of_the_manifest(
+    workers: str, endpoint: str, pools: list[str], tmp_path: Path
+) -> None:
+    build = word_count(tmp_path / "words", TEXTS)
+    counters = run_toy(build, endpoint, *[f"--environment_config={','.join(pools)}"] * (workers == "two pools"))
+    for stage in read_manifest(build.output).stages:
+        assert stage.ledger is not None
+        assert {name: counters[f"{stage.name}/{name}"] for name in ("units", "read", "written", "rejected")} == {
+            "units": stage.units,
+            "read": stage.ledger.read,
+            "written": stage.ledger.written,
+            "rejected": 0,
+        }
+        assert {name: counters[f"{stage.name}/{name}"] for name in stage.counters} == stage.counters
+
+
+def test_a_record_that_brings_workers_down_becomes_a_reject(endpoint: str, pools: list[str], tmp_path: Path) -> None:
+    """As on one machine: the process that dies is one of the worker's, not the worker."""
+    build = poisoned_words(tmp_path / "words", ("one two", "three DIE four", "five"))
+    run_toy(build, endpoint, f"--environment_config={pools[0]}")
+    report = read_manifest(build.output).stages[0]
+    assert report.ledger is not None
+    assert (report.ledger.read, report.ledger.written, dict(report.ledger.rejected)) == (6, 5, {"worker_died": 1})
+    assert {fault["reason"] for fault in read_manifest(build.output).run["faults"]} == {"worker_died"}
+
+
+def test_an_error_of_the_users_comes_as_one_line(endpoint: str, pools: list[str], tmp_path: Path) -> None:
+    build = poisoned_words(tmp_path / "words", ("one USER two",))
+    with pytest.raises(UserError, match=r"^a model is missing$"):
+        run_toy(build, endpoint, f"--environment_config={pools[0]}")
+
+
+def test_too_many_rejects_end_the_run(endpoint: str, tmp_path: Path) -> None:
+    build = poisoned_words(tmp_path / "words", ("good BAD BAD BAD",) * 20)
+    submission = preflight.prepare("PortableRunner", [f"--job_endpoint={endpoint}"], [str(build.output)])
+    build.begin(resume=False)
+    with pytest.raises(UserError, match=r"more than --max-reject-rate=0\.01"):
+        runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()), max_reject_rate=0.01)
+
+
+def test_workers_with_another_phrasemill_are_refused(
+    endpoint: str, books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool whose code differs in a comment of one module."""
+    copy = tmp_path / "other"
+    for package in ("pipelines", "schemas", "transforms"):
+        shutil.copytree(ROOT / package, copy / package)
+    with (copy / "pipelines" / "exchange.py").open("a") as module:
+        module.write("# another\n")
+    monkeypatch.setenv("PYTHONPATH", str(copy))
+    with worker_pools(tmp_path, 1) as pools:
+        monkeypatch.delenv("PYTHONPATH")
+        done = mine(str(books), str(tmp_path / "mix"), *ON_CLUSTER, endpoint, "--environment_config", pools[0])
+    assert done.returncode == 2
+    error = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert len(error) == 1
+    assert "the workers have another phrasemill's code (" in error[0]
+
+
+def test_output_that_the_workers_do_not_see_is_refused(
+    endpoint: str, books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that reach another store under the same name."""
+    with SERVERS["moto"](tmp_path) as theirs, SERVERS["moto"](tmp_path) as ours:
+        for name, value in theirs.environment.items():
+            monkeypatch.setenv(name, value)
+        with worker_pools(tmp_path, 1) as pools:
+            for name, value in ours.environment.items():
+                monkeypatch.setenv(name, value)
+            output = ours.address("out/mix")
+            done = mine(str(books), output, *ON_CLUSTER, endpoint, "--environment_config", pools[0])
+    assert done.returncode == 2, done.stderr
+    assert "out/mix-documents: the workers do not see what was begun there" in done.stderr
+
+
+def processes(pattern: str) -> list[int]:
+    found = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True).stdout
+    return [int(pid) for pid in found.split()]
+
+
+def parsing(output: Path) -> Callable[[], bool]:
+    """Whether a job has come to the step that takes long."""
+    return lambda: (Path(f"{output}-sentences") / "_work/parse/plan.json").exists()
+
+
+def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
+    endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
+) -> None:
+    """The whole worker of a pool, as when a machine goes: Prism gives up, what was done stays done."""
+    output = tmp_path / "mix"
+    with worker_pools(tmp_path, 1) as pools:
+        where = [*ON_CLUSTER, endpoint, "--environment_config", pools[0]]
+        before = set(processes("SdkHarness"))
+        job = subprocess.Popen(
+            command(str(books), str(output), *where), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+        end = time.monotonic() + 120
+        while not parsing(output)() and time.monotonic() < end:
+            time.sleep(0.05)
+        worker = set(processes("^python -c from apache_beam.*SdkHarness")) - before
+        assert len(worker) == 1
+        os.kill(worker.pop(), signal.SIGKILL)
+        _, said = job.communicate(timeout=120)
+        assert job.returncode == 1, said
+        assert "error: a worker of the cluster was lost" in said
+        assert "to go on from here: " in said
+        done = mine(str(books), str(output), *where, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert all_shards(output) == reference
+
+
+def test_ctrl_c_cancels_the_job(endpoint: str, books: Path, tmp_path: Path) -> None:
+    output = tmp_path / "mix"
+    with worker_pools(tmp_path, 1) as pools:
+        job = subprocess.Popen(
+            command(str(books), str(output), *ON_CLUSTER, endpoint, "--environment_config", pools[0]),
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        end = time.monotonic() + 120
+        while not parsing(output)() and time.monotonic() < end:
+            time.sleep(0.05)
+        job.send_signal(signal.SIGINT)
+        _, said = job.communicate(timeout=60)
+        assert job.returncode == 130, said
+        assert said.endswith("--resume\nstopped\n")
+        end = time.monotonic() + 30
+        while processes("^python -c from apache_beam.*SdkHarness") and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not processes("^python -c from apache_beam.*SdkHarness")
+    assert json.loads((Path(f"{output}-sentences") / "_work/run.json").read_text())["state"] == "stopped"
+
+
+@pytest.mark.parametrize("runner", ["PrismRunner", "the job service in Python"])
+def test_other_runners_of_the_job_api(runner: str, tmp_path: Path) -> None:
+    """Prism as Beam itself starts it, and a runner that is not Prism."""
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    address = f"127.0.0.1:{free_port()}"
+    with ExitStack() as stack:
+        if runner == "PrismRunner":
+            submission = preflight.prepare(runner, [f"--prism_location={prism_program()}"], [str(build.output)])
+        else:
+            service = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port"]
+            service += [address.partition(":")[2]]
+            stack.enter_context(running(service, address, log=tmp_path / "service.log"))
+            submission = preflight.prepare("PortableRunner", [f"--job_endpoint={address}"], [str(build.output)])
+        runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
+    assert hashes(tmp_path / "words") == toy_reference(tmp_path / "here")
+
+
+def hashes(folder: Path) -> dict[str, bytes]:
+    return shards(files(folder))
+
+
+def toy_reference(folder: Path) -> dict[str, bytes]:
+    build = word_count(folder, TEXTS)
+    build.begin(resume=False)
+    runners.run([build], workers=2, progress=Progress(io.StringIO()))
+    return hashes(folder)
