@@ -26,7 +26,6 @@ from pipelines.builds import Build
 from pipelines.progress import Progress
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
 
 pytestmark = pytest.mark.heavy
 
