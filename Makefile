@@ -3,7 +3,7 @@
 PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS := dev,benepar,stanza,corenlp,train
+TEST_EXTRAS := dev,benepar,stanza,corenlp,train,gcp
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all heavy fuzz lint types format constraints clean
