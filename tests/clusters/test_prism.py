@@ -193,7 +193,9 @@ def test_output_that_the_workers_do_not_see_is_refused(
     assert "out/mix-documents: the workers do not see what was begun there" in done.stderr
 
 
-def processes(pattern: str) -> list[int]:
+def workers_of(endpoint: str) -> list[int]:
+    """The process ids of the workers of a Prism."""
+    pattern = rf'^python -c from apache_beam.*SdkHarness\("localhost:{endpoint.rpartition(":")[2]}"'
     found = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True).stdout
     return [int(pid) for pid in found.split()]
 
@@ -210,16 +212,14 @@ def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
     output = tmp_path / "mix"
     with worker_pools(tmp_path, 1) as pools:
         where = [*ON_CLUSTER, endpoint, "--environment_config", pools[0]]
-        before = set(processes("SdkHarness"))
         job = subprocess.Popen(
             command(str(books), str(output), *where), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
         )
         end = time.monotonic() + 120
         while not parsing(output)() and time.monotonic() < end:
             time.sleep(0.05)
-        worker = set(processes("^python -c from apache_beam.*SdkHarness")) - before
-        assert len(worker) == 1
-        os.kill(worker.pop(), signal.SIGKILL)
+        (worker,) = workers_of(endpoint)
+        os.kill(worker, signal.SIGKILL)
         _, said = job.communicate(timeout=120)
         assert job.returncode == 1, said
         assert "error: a worker of the cluster was lost" in said
@@ -246,9 +246,9 @@ def test_ctrl_c_cancels_the_job(endpoint: str, books: Path, tmp_path: Path) -> N
         assert job.returncode == 130, said
         assert said.endswith("--resume\nstopped\n")
         end = time.monotonic() + 30
-        while processes("^python -c from apache_beam.*SdkHarness") and time.monotonic() < end:
+        while workers_of(endpoint) and time.monotonic() < end:
             time.sleep(0.1)
-        assert not processes("^python -c from apache_beam.*SdkHarness")
+        assert not workers_of(endpoint)
     assert json.loads((Path(f"{output}-sentences") / "_work/run.json").read_text())["state"] == "stopped"
 
 
