@@ -79,10 +79,11 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
     marks = [read_run(folder), read_run(folder, part)] if part else [read_run(folder), *read_slices(folder).values()]
     alive = [mark for mark in marks if mark is not None and mark["run"] != own and is_alive(mark)]
     if alive:
-        others = f", as are {len(alive) - 1:,} more" if len(alive) > 1 else ""
-        remedy = f"wait for {'them' if others else 'it'}, or end {'them' if others else 'it'}"
-        shows = f"python -m pipelines.status {folder} shows {'them' if others else 'it'}"
-        raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}; {shows}")
+        others, them = "", "it"
+        if more := len(alive) - 1:
+            others, them = f", and {more:,} more {'is' if more == 1 else 'are'} at work", "them"
+        remedy = f"wait for {them}, or end {them}; python -m pipelines.status {folder} shows {them}"
+        raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 
 def holder(run: Mapping[str, Any]) -> str:

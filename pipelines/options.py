@@ -77,12 +77,7 @@ def command(module: str, description: str, *, output: str) -> argparse.ArgumentP
     add("--overwrite", action="store_true", help="replace the dataset in --output")
     add("--resume", action="store_true", help="go on with an unfinished run")
     add("--plan", action="store_true", help="measure a sample, say what a run will make, take and need, and end")
-    add(
-        "--units",
-        type=_slice,
-        metavar="I/N",
-        help="do slice I of N of the first step, beside others on other machines; --resume without it finishes",
-    )
+    add("--units", type=_slice, metavar="I/N", help="do slice I of N of the first step, N the same for all, and end")
     add("--runner", default="DirectRunner", choices=RUNNERS, help="where to run (default: this machine)")
     add("--workers", type=_positive, metavar="N", help="processes on a machine (default: one a core)")
     add(

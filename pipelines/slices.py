@@ -123,9 +123,8 @@ def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int
     """What a slice says at its end: units that it did, units that an earlier run of it did, units of all slices."""
     then = "to finish" if done_in_all == units else "to finish, when no slice is at work any more"
     earlier = f" ({before:,} before)" if before else ""
-    return (
-        f"slice {part} of {stage}: {done:,} done{earlier}; {done_in_all:,} of {units:,} units in all; {then}: {finish}"
-    )
+    here = f"{done:,} unit{'' if done == 1 else 's'} done{earlier}"
+    return f"slice {part} of {stage}: {here}; {done_in_all:,} of {units:,} in all; {then}: {finish}"
 
 
 class _SlicePool(LocalPool):

@@ -72,10 +72,10 @@ def test_the_slices_are_the_whole(of, total):
     [
         (
             (5, 0, 12, 13),
-            "slice 2/3 of parse: 5 done; 12 of 13 units in all; to finish, when no slice is at work any more",
+            "slice 2/3 of parse: 5 units done; 12 of 13 in all; to finish, when no slice is at work any more",
         ),
-        ((3, 2, 13, 13), "slice 2/3 of parse: 3 done (2 before); 13 of 13 units in all; to finish"),
-        ((0, 5, 1200, 1300), "slice 2/3 of parse: 0 done (5 before); 1,200 of 1,300 units in all; to finish, when no"),
+        ((1, 4, 13, 13), "slice 2/3 of parse: 1 unit done (4 before); 13 of 13 in all; to finish"),
+        ((0, 5, 1200, 1300), "slice 2/3 of parse: 0 units done (5 before); 1,200 of 1,300 in all; to finish, when no"),
     ],
 )
 def test_what_a_slice_says_at_its_end(figures, line):
@@ -167,7 +167,7 @@ def test_slices_and_the_last_call_make_what_a_whole_run_makes(tmp_path, whole, s
     build = word_count(tmp_path / "words", TEXTS)
     for text in slices:
         said = do_slice(build, text)
-    assert f"; {done} of 7 units in all; to finish" in said
+    assert f"; {done} of 7 in all; to finish" in said
     finish(build)
     assert shards(tmp_path / "words") == whole
     assert not (tmp_path / "words/_work").exists()
@@ -189,8 +189,8 @@ def test_a_slice_goes_on_where_it_stopped(tmp_path, capsys):
     assert "to go on from here: again\n" in capsys.readouterr().err
     build = word_count(tmp_path / "words", TEXTS)
     run_unit(build.work, build.stages[0], 3)
-    assert do_slice(build, "1/3").startswith("slice 1/3 of count: 2 done (1 before); 3 of 7 units in all")
-    assert do_slice(build, "1/3").startswith("slice 1/3 of count: 0 done (3 before); 3 of 7 units in all")
+    assert do_slice(build, "1/3").startswith("slice 1/3 of count: 2 units done (1 before); 3 of 7 in all")
+    assert do_slice(build, "1/3").startswith("slice 1/3 of count: 0 units done (3 before); 3 of 7 in all")
     assert read_run(build.output, Slice(1, 3))["state"] == "done"
 
 
@@ -240,7 +240,7 @@ def test_what_is_in_the_way_is_refused_and_left_alone(tmp_path, there, message):
 
 def test_faults_and_rejects_of_a_slice_are_in_the_dataset(tmp_path):
     build = poisoned_words(tmp_path / "words", ("a b", f"c DIE:{tmp_path / 'mark'} d BAD", "e", "f"))
-    assert do_slice(build, "2/2").startswith("slice 2/2 of words: 2 done; 2 of 4")
+    assert do_slice(build, "2/2").startswith("slice 2/2 of words: 2 units done; 2 of 4")
     finish(build)
     manifest = read_manifest(build.output)
     assert manifest.stage("words").ledger.rejected == {"bad_record": 1}
@@ -288,7 +288,7 @@ GONE = {"beat": time.time() - 3600}
         (
             [("1/3", {}), ("2/3", {}), ("10/64", {}), ("3/3", GONE)],
             None,
-            r"words: slice 1/3 .*, as are 2 more; wait for",
+            r"words: slice 1/3 .*, and 2 more are at work; wait for them",
         ),
     ],
 )
@@ -435,7 +435,7 @@ def test_the_errors_lead_to_the_slice(chapters, tmp_path, capsys):
         ("parse_sentences", "--input /new/c-documents --output /new/c-sentences"),
         ("count_phrases", "--input /new/c-sentences --max-phrase-tokens 3 --output /new/c-phrases"),
     ]
-    assert capsys.readouterr().out.startswith("slice 1/1 of choose: 1 done; 1 of 1 units in all; to finish: ")
+    assert capsys.readouterr().out.startswith("slice 1/1 of choose: 1 unit done; 1 of 1 in all; to finish: ")
 
 
 def test_what_is_missing_may_be_unfinished_or_another(chapters, tmp_path, capsys):
@@ -473,7 +473,7 @@ def test_slices_of_a_command_at_once(chapters, tmp_path):
         code, out, error = ended(process)
         assert code == 0, error
         assert re.search(
-            rf"^slice {number}/3 of extract: \d+ done; \d+ of \d+ units in all; to finish.*: .* --resume$", out, re.M
+            rf"^slice {number}/3 of extract: \d+ units? done; \d+ of \d+ in all; to finish.*: .* --resume$", out, re.M
         )
     last = out.strip().rpartition(": ")[2]
     assert "--units" not in last
@@ -531,7 +531,7 @@ def test_slices_that_are_killed_stopped_doubled_or_never_run(chapters, tmp_path)
             each.wait()
     code, out, error = ended(start(shlex.split(on)))
     assert code == 0, error
-    assert re.search(rf"^slice 3/4 of parse: \d done \(\d before\); \d+ of {units} units in all; to", out, re.M)
+    assert re.search(rf"^slice 3/4 of parse: \d units? done \(\d before\); \d+ of {units} in all; to", out, re.M)
     assert finished(4) == []
     (last,) = re.findall(r"to finish, when .*?: (.*)$", out, re.M)
     before = sum(len(finished(number)) for number in (1, 2, 3))
