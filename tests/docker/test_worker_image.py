@@ -88,17 +88,18 @@ def test_job_on_local_disk(image: Image, direct: Direct, tmp_path: Path) -> None
         assert json.loads(found["manifest.json"])["versions"]["python"] == python  # it was done in there
 
 
-def test_job_on_s3(image: Image, direct: Direct, tmp_path: Path) -> None:
+def test_job_on_s3(image: Image, direct: Direct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     books, wanted = direct
     with versitygw(tmp_path) as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
         for path in books.iterdir():
             store.folder("books").write(path.name, path.read_bytes())
         with (
             image.worker_pool(tmp_path / "pool.log", environment=store.environment) as (pool, _),
             prism(tmp_path) as endpoint,
         ):
-            arguments = (store.address("books"), store.address("out"), *_on(endpoint, pool))
-            done = jobs.mine(*arguments, **store.environment)
+            done = jobs.mine(store.address("books"), store.address("out"), *_on(endpoint, pool))
             assert done.returncode == 0, done.stderr
         for each in jobs.DATASETS:
             assert jobs.shards(store.objects(f"out{each}")) == wanted[each], each
