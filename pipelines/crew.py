@@ -3,6 +3,8 @@
 A runner's worker is one process that is handed units by as many threads as the runner likes. They share one crew, so
 that a machine does as many units at once as it has cores, loads each model once a process, and does not go down with
 a document that brings a parser down.
+
+A runner may do anything twice: hand out a unit again, or begin the whole job anew. What is done stays done.
 """
 
 from __future__ import annotations
@@ -11,10 +13,14 @@ import functools
 import queue
 import threading
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipelines.stages import Completion, Fault, Stage, Work, finished_unit, note_fault
+from pipelines.builds import Build
+from pipelines.hold import heed
+from pipelines.stages import Completion, Fault, Stage, Work, close_stage, finished_unit, note_fault, open_stage
 from pipelines.workers import Limits, Workers, usable_cores
+from schemas.manifest import is_dataset
 
 
 class Terms(NamedTuple):
@@ -22,6 +28,32 @@ class Terms(NamedTuple):
 
     processes: int | None
     limits: Limits
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """How stages are done by the workers of a cluster. `run`: the id of the run that sent the job."""
+
+    run: str
+    terms: Terms
+    max_reject_rate: float
+
+    def open(self, work: Work, stage: Stage) -> list[int]:
+        heed(work.folder, self.run)
+        return [] if is_dataset(work.folder) else open_stage(work, stage)
+
+    def submit(self, work: Work, stage: Stage, unit: int) -> Future[Completion]:
+        heed(work.folder, self.run)
+        return crew(self.terms).submit(work, stage, unit)
+
+    def close(self, work: Work, stage: Stage) -> None:
+        heed(work.folder, self.run)
+        if not is_dataset(work.folder):
+            close_stage(work, stage, max_reject_rate=self.max_reject_rate)
+
+    def finish(self, build: Build) -> None:
+        heed(build.output, self.run)
+        build.finish()
 
 
 class _Task(NamedTuple):

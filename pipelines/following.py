@@ -107,10 +107,10 @@ class Follower:
         for completion in read_completions(work, stage, new):
             tally = Tally.of(completion)
             self._total = self._total.plus(tally)
-            self._progress.advance(tally)
             began, ended = self._span or (math.inf, 0.0)
             began = min(began, completion.finished - completion.seconds)
             self._span = began, max(ended, completion.finished)
+            self._progress.advance(tally, began=began)
         self._seen |= new
         expected = self._total.read * self._units / max(len(self._seen), 1)
         if too_many_rejects(self._total, rate=self._max_reject_rate, expected=expected):

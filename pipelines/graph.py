@@ -17,11 +17,11 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.builds import Build
-from pipelines.crew import Terms, crew
+from pipelines.crew import OnCluster
 from pipelines.local import LocalPool
 from pipelines.pools import POOL, tell_apart
 from pipelines.readiness import Software, check_worker
-from pipelines.stages import Completion, Stage, Tally, Work, close_stage, open_stage
+from pipelines.stages import Completion, Stage, Tally, Work
 
 _Count = tuple[str, int]
 
@@ -30,38 +30,36 @@ def build_graph(
     builds: Sequence[Build],
     options: PipelineOptions,
     *,
-    terms: Terms,
-    max_reject_rate: float,
+    cluster: OnCluster | None = None,
     submitted: Software | None = None,
     pools: int = 1,
     runner: Any = None,
 ) -> beam.Pipeline:
     """Begin -> (plan -> units -> barrier) for each stage -> finish, for each dataset in order.
 
-    `submitted`: given where the work is done elsewhere, and the workers are to be looked at first. `pools`: how many
-    separate worker pools the units are dealt to, for a runner that has one worker for each.
+    Without a `cluster` the work is the `LocalPool`'s. `submitted`: given where the workers are to be looked at first.
+    `pools`: how many separate worker pools the units are dealt to, for a runner that has one worker for each.
     """
     pipeline = beam.Pipeline(runner=runner, options=options)
     barrier = pipeline | beam.Impulse() | "Begin" >> beam.ParDo(Begin(submitted, builds)).with_output_types(int)
     for build in builds:
         name = str(build.output)
         for stage in build.stages:
-            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, terms, max_reject_rate, pools)
-        barrier = barrier | f"{name}: finish" >> beam.ParDo(Finish(build)).with_output_types(int)
+            barrier = barrier | f"{name}: {stage.name}" >> RunStage(build.work, stage, cluster, pools)
+        barrier = barrier | f"{name}: finish" >> beam.ParDo(Finish(build, cluster)).with_output_types(int)
     return pipeline
 
 
 class RunStage(beam.PTransform):
     """All units of a stage, then its closing. Takes and gives one element, the barrier."""
 
-    def __init__(self, work: Work, stage: Stage, terms: Terms, max_reject_rate: float, pools: int) -> None:
+    def __init__(self, work: Work, stage: Stage, cluster: OnCluster | None, pools: int) -> None:
         super().__init__()
-        self._work, self._stage, self._terms = work, stage, terms
-        self._max_reject_rate, self._pools = max_reject_rate, pools
+        self._work, self._stage, self._cluster, self._pools = work, stage, cluster, pools
 
     def expand(self, barrier: beam.PCollection) -> beam.PCollection:
         tags = [str(pool) for pool in range(1, self._pools)]
-        plan = beam.ParDo(PlanUnits(self._work, self._stage, self._pools))
+        plan = beam.ParDo(PlanUnits(self._work, self._stage, self._cluster, self._pools))
         plan = plan.with_output_types(_Count, **dict.fromkeys(tags, _Count))
         planned = barrier | "Plan" >> (plan.with_outputs(*tags, main="0") if tags else plan)
         dealt = [planned[tag] for tag in ["0", *tags]] if tags else [planned]
@@ -70,13 +68,13 @@ class RunStage(beam.PTransform):
             # A real shuffle: runners may fuse over a Reshuffle, and would do all units on one worker.
             | f"Spread {pool}" >> beam.GroupByKey()
             | f"{POOL}{pool}"
-            >> beam.ParDo(ProcessUnits(self._work, self._stage, self._terms, pool)).with_output_types(_Count)
+            >> beam.ParDo(ProcessUnits(self._work, self._stage, self._cluster, pool)).with_output_types(_Count)
             for pool, units in enumerate(dealt)
         ]
         return (
             (done | beam.Flatten() if tags else done[0])
             | "Gather" >> beam.GroupByKey()
-            | "Close" >> beam.ParDo(CloseStage(self._work, self._stage, self._max_reject_rate)).with_output_types(int)
+            | "Close" >> beam.ParDo(CloseStage(self._work, self._stage, self._cluster)).with_output_types(int)
         )
 
 
@@ -95,14 +93,12 @@ class Begin(beam.DoFn):
 class PlanUnits(beam.DoFn):
     """The units of a stage that are to be done, as keys, dealt to the pools; and one that is none, for the barrier."""
 
-    def __init__(self, work: Work, stage: Stage, pools: int) -> None:
-        self._work, self._stage, self._pools = work, stage, pools
+    def __init__(self, work: Work, stage: Stage, cluster: OnCluster | None, pools: int) -> None:
+        self._work, self._stage, self._cluster, self._pools = work, stage, cluster, pools
 
     def process(self, element: int) -> Iterator[_Count | beam.pvalue.TaggedOutput]:
-        local = LocalPool.current
-        units = local.open(self._work, self._stage) if local else open_stage(self._work, self._stage)
         yield "", 0
-        for unit in units:
+        for unit in (self._cluster or LocalPool.running()).open(self._work, self._stage):
             pool = unit % self._pools
             yield (str(unit), 0) if pool == 0 else beam.pvalue.TaggedOutput(str(pool), (str(unit), 0))
 
@@ -110,8 +106,8 @@ class PlanUnits(beam.DoFn):
 class ProcessUnits(beam.DoFn):
     """Does units, and counts them: on one machine in its pool, on a cluster by the crew of the worker."""
 
-    def __init__(self, work: Work, stage: Stage, terms: Terms, pool: int) -> None:
-        self._work, self._stage, self._terms, self._pool = work, stage, terms, pool
+    def __init__(self, work: Work, stage: Stage, cluster: OnCluster | None, pool: int) -> None:
+        self._work, self._stage, self._cluster, self._pool = work, stage, cluster, pool
 
     def setup(self) -> None:
         if self._pool:
@@ -126,16 +122,16 @@ class ProcessUnits(beam.DoFn):
         if not element[0]:
             return
         unit = int(element[0])
-        if LocalPool.current:
+        if self._cluster is None:
             self._local.append(unit)
             return
-        self._doing.append(crew(self._terms).submit(self._work, self._stage, unit))
+        self._doing.append(self._cluster.submit(self._work, self._stage, unit))
         while self._doing and self._doing[0].done():
             self._count(self._doing.pop(0))
 
     def finish_bundle(self) -> Iterator[Any]:
-        if LocalPool.current and self._local:
-            LocalPool.current.run_units(self._work, self._stage, self._local)
+        if self._local:
+            LocalPool.running().run_units(self._work, self._stage, self._local)
         for each in self._doing:
             self._count(each)
         done = len(self._local) + self._done
@@ -151,26 +147,20 @@ class ProcessUnits(beam.DoFn):
 class CloseStage(beam.DoFn):
     """Closes a stage whose units are all done."""
 
-    def __init__(self, work: Work, stage: Stage, max_reject_rate: float) -> None:
-        self._work, self._stage, self._max_reject_rate = work, stage, max_reject_rate
+    def __init__(self, work: Work, stage: Stage, cluster: OnCluster | None) -> None:
+        self._work, self._stage, self._cluster = work, stage, cluster
 
     def process(self, element: tuple[str, Iterable[int]]) -> Iterator[int]:
-        if LocalPool.current:
-            LocalPool.current.close(self._work, self._stage)
-        else:
-            close_stage(self._work, self._stage, max_reject_rate=self._max_reject_rate)
+        (self._cluster or LocalPool.running()).close(self._work, self._stage)
         yield 0
 
 
 class Finish(beam.DoFn):
     """Publishes a dataset."""
 
-    def __init__(self, build: Build) -> None:
-        self._build = build
+    def __init__(self, build: Build, cluster: OnCluster | None) -> None:
+        self._build, self._cluster = build, cluster
 
     def process(self, element: int) -> Iterator[int]:
-        if LocalPool.current:
-            LocalPool.current.finish(self._build)
-        else:
-            self._build.finish()
+        (self._cluster or LocalPool.running()).finish(self._build)
         yield 0

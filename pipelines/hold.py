@@ -86,6 +86,18 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 
+def heed(folder: Folder, run: str) -> None:
+    """UserError if a run was stopped or another took its place: its job on a cluster ends by this, runner or not.
+
+    Called by a worker before each unit; `run` is the id in the mark. A run that was killed leaves its mark as it was,
+    and its job goes on.
+    """
+    mark = read_run(folder)
+    if mark is None or (mark["run"] == run and mark["state"] == "running"):
+        return
+    raise UserError(f"{folder}: the run that sent this job {'was stopped' if mark['run'] == run else 'was replaced'}")
+
+
 def holder(run: Mapping[str, Any]) -> str:
     """Who holds a dataset, or a slice of its units, and since when, in words."""
     held = "slice {}/{} of its units is being done".format(*run["slice"]) if run.get("slice") else "is being written"
@@ -116,9 +128,9 @@ class Hold:
         self._part = part
         self._figures = figures
         self._every = _EVERY_LOCAL if all(each.is_local for each in folders) else _EVERY_REMOTE
-        self._run = uuid.uuid4().hex
+        self.run = uuid.uuid4().hex
         self._mark = {
-            "run": self._run,
+            "run": self.run,
             "slice": part and list(part),
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -142,7 +154,7 @@ class Hold:
         try:
             # Only now: of two that begin at once, one at least sees the other.
             for folder in self._folders:
-                refuse_second(folder, self._part, own=self._run)
+                refuse_second(folder, self._part, own=self.run)
         except UserError as error:
             self._state = f"failed: {error}"
             self._write_last()
@@ -186,7 +198,7 @@ class Hold:
 
     def _is_ours(self, folder: Folder) -> bool:
         found = read_run(folder, self._part)
-        return found is not None and found["run"] == self._run
+        return found is not None and found["run"] == self.run
 
     def _loss(self, folder: Folder) -> UserError:
         found = read_run(folder, self._part)

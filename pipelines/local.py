@@ -28,7 +28,7 @@ from schemas.errors import UserError
 class LocalPool:
     """Does the stages on this machine. One pool serves all stages of a run, so that models are loaded once."""
 
-    current: LocalPool | None = None
+    _running: LocalPool | None = None
 
     def __init__(self, workers: int, progress: Progress, hold: Hold, limits: Limits, max_reject_rate: float) -> None:
         self.failure: BaseException | None = None
@@ -41,14 +41,20 @@ class LocalPool:
         self._total = Tally()
         self._workers = Workers(workers, limits=limits, report=self._note)
 
+    @classmethod
+    def running(cls) -> LocalPool:
+        """The pool of this process, which Beam's runner calls back."""
+        assert cls._running is not None
+        return cls._running
+
     def __enter__(self) -> LocalPool:
-        LocalPool.current = self
+        LocalPool._running = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        LocalPool.current = None
+        LocalPool._running = None
         if kind is None:
             self._workers.close()
         else:

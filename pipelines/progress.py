@@ -5,6 +5,7 @@ On a terminal there is a live bar for each stage; without one, a line when a sta
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -130,10 +131,11 @@ class Progress:
                 StageFigures(dataset, stage.name, stage.counts, units, before, tally_before, time.time())
             )
 
-    def advance(self, tally: Tally, *, units: int = 1) -> None:
-        """Units of the stage at work are finished."""
+    def advance(self, tally: Tally, *, units: int = 1, began: float = math.inf) -> None:
+        """Units of the stage at work are finished. `began`: the Unix time when the first was, if that was not seen."""
         with self._lock:
             stage = self._figures.stages[-1]
+            stage.began = min(stage.began, began)
             stage.done += units
             stage.tally = stage.tally.plus(tally)
 

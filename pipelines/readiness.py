@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pipelines.builds import Build
 from schemas.errors import UserError
+from schemas.manifest import is_dataset, read_manifest
 
 _PACKAGES = ("pipelines", "schemas", "transforms")
 
@@ -50,7 +51,7 @@ def check_worker(submitted: Software, builds: Sequence[Build]) -> None:
         if wanted != found:
             raise UserError(f"the workers have another {what} ({found}) than this machine ({wanted}): {remedy}")
     for build in builds:
-        if build.begun_fingerprint() != build.fingerprint:
+        if not _is_finished(build) and build.begun_fingerprint() != build.fingerprint:
             raise UserError(
                 f"{build.output}: the workers do not see what was begun there; it must lie where this machine and all "
                 "workers reach it under the same name: give an s3:// or gs:// address, or a path of shared storage"
@@ -58,6 +59,11 @@ def check_worker(submitted: Software, builds: Sequence[Build]) -> None:
     # Models are loaded in a process of its own: what they bring must not stay in this one.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         process.submit(_check_stages, list(builds)).result()
+
+
+def _is_finished(build: Build) -> bool:
+    """By this very job, which the runner has begun anew."""
+    return is_dataset(build.output) and read_manifest(build.output).fingerprint == build.fingerprint
 
 
 def _check_stages(builds: Sequence[Build]) -> None:

@@ -9,6 +9,7 @@ units run in watched processes of ours (`pipelines/local.py`), and in such proce
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import sys
@@ -18,18 +19,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipelines.builds import Build
-from pipelines.crew import Terms
+from pipelines.crew import OnCluster, Terms
 from pipelines.following import Follower
 from pipelines.hold import Hold
 from pipelines.local import LocalPool
 from pipelines.preflight import Submission
 from pipelines.progress import Progress
 from pipelines.readiness import software
-from pipelines.stages import StageError
+from pipelines.stages import WORK, StageError
 from pipelines.workers import LIMITS, Limits, WorkerTraceback, usable_cores
 from schemas.addresses import without_secrets
 from schemas.errors import UserError
 from schemas.manifest import is_dataset
+
+_LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
+"""What Prism and Flink say of a job whose worker, or its machine, is gone."""
 
 
 def run(
@@ -51,31 +55,31 @@ def run(
     it was this machine's work.
     """
     hold = Hold([build.output for build in builds], command=command, figures=lambda: progress.figures().to_json())
-    terms = Terms(workers, limits)
     if submission is not None:
+        cluster = OnCluster(hold.run, Terms(workers, limits), max_reject_rate)
         with hold:
-            return _run_elsewhere(builds, submission, terms, hold, progress, max_reject_rate)
+            counters = _run_elsewhere(builds, submission, cluster, hold, progress)
+        for build in builds:
+            build.output.delete(WORK)  # a mark may have been left when a worker had already finished the dataset
+        return counters
     with (
         hold,
         LocalPool(workers or usable_cores(), progress, hold, limits, max_reject_rate) as pool,
         progress.watching(pool.at_work),
     ):
-        _run_here(builds, beam_args, terms, max_reject_rate, pool)
+        _run_here(builds, beam_args, pool)
     return {}
 
 
 # Beam takes two seconds to import: not for --help, not in the worker processes.
 
 
-def _run_here(
-    builds: Sequence[Build], beam_args: Sequence[str], terms: Terms, max_reject_rate: float, pool: LocalPool
-) -> None:
+def _run_here(builds: Sequence[Build], beam_args: Sequence[str], pool: LocalPool) -> None:
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from pipelines.graph import build_graph
 
-    options = PipelineOptions([*beam_args, "--runner=FnApiRunner"])
-    pipeline = build_graph(builds, options, terms=terms, max_reject_rate=max_reject_rate)
+    pipeline = build_graph(builds, PipelineOptions([*beam_args, "--runner=FnApiRunner"]))
     try:
         pipeline.run().wait_until_finish()
     except BaseException as error:
@@ -88,12 +92,11 @@ def _run_here(
 def _run_elsewhere(
     builds: Sequence[Build],
     submission: Submission,
-    terms: Terms,
+    cluster: OnCluster,
     hold: Hold,
     progress: Progress,
-    max_reject_rate: float,
 ) -> dict[str, int]:
-    pipeline = submitted_pipeline(builds, submission, terms, max_reject_rate=max_reject_rate)
+    pipeline = submitted_pipeline(builds, submission, cluster)
     stopped: list[UserError] = []
     result: Any = None
 
@@ -103,7 +106,10 @@ def _run_elsewhere(
 
     try:
         result = pipeline.run()
-        with Follower(builds, progress, hold, max_reject_rate=max_reject_rate, end=stop), progress.watching(_nobody):
+        with (
+            Follower(builds, progress, hold, max_reject_rate=cluster.max_reject_rate, end=stop),
+            progress.watching(_nobody),
+        ):
             result.wait_until_finish()
     except KeyboardInterrupt:
         if result is not None:
@@ -118,9 +124,7 @@ def _run_elsewhere(
     return _counters(result)
 
 
-def submitted_pipeline(
-    builds: Sequence[Build], submission: Submission, terms: Terms, *, max_reject_rate: float = 1.0
-) -> Any:
+def submitted_pipeline(builds: Sequence[Build], submission: Submission, cluster: OnCluster) -> Any:
     """The Beam pipeline of a run on a cluster. UserError for what Beam finds wrong with its options."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -136,8 +140,7 @@ def submitted_pipeline(
         return build_graph(
             builds,
             PipelineOptions(arguments),
-            terms=terms,
-            max_reject_rate=max_reject_rate,
+            cluster=cluster,
             submitted=software(),
             pools=max(len(submission.pools), 1),
             runner=runner,
@@ -164,7 +167,7 @@ def _failure(error: Exception) -> Exception:
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("the workers have no phrasemill: use the worker image (docker/README.md)")
     lines = text.strip().splitlines() or ["the runner does not say why"]
-    lost = "a worker of the cluster was lost, its own log tells why" if "disconnected" in text else "the job failed"
+    lost = "a worker of the cluster was lost, its own log tells why" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")
     failure.__cause__ = WorkerTraceback(text[-20_000:]) if lines[1:] else None
     return failure
@@ -195,3 +198,19 @@ def known_beam_flags() -> Iterator[str]:
         options._add_argparse_args(parser)
     for action in parser._actions:
         yield from action.option_strings
+
+
+def job_server_flags(beam_args: Sequence[str]) -> Iterator[str]:
+    """The flags that the job server at --job_endpoint knows and Beam's Python does not, such as Flink's own."""
+    import grpc
+    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+    from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+
+    endpoint = PipelineOptions(list(beam_args)).view_as(PortableOptions).job_endpoint
+    if not endpoint or endpoint == "embed":
+        return
+    with grpc.insecure_channel(endpoint) as channel, contextlib.suppress(grpc.RpcError):  # the preflight tells why
+        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        known = service.DescribePipelineOptions(beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=5)
+        for option in known.options:
+            yield f"--{option.name}"

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from toy import poisoned_words, word_count
 
-from pipelines.crew import Crew, Terms
+from pipelines.crew import Crew, OnCluster, Terms
 from pipelines.following import Follower
-from pipelines.hold import Hold
+from pipelines.hold import RUN_FILE, Hold
 from pipelines.progress import Progress
+from pipelines.readiness import check_worker, software
 from pipelines.stages import StageError, close_stage, finished_units, open_stage, run_unit
 from pipelines.workers import LIMITS, usable_cores
 from schemas.errors import UserError
+from schemas.manifest import read_manifest
 
 TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
 
@@ -47,6 +50,54 @@ def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a model is missing"):
         doing[2].result()
     assert (doing[0].result().unit, doing[3].result().unit) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("state", "run", "error"),
+    [
+        ("running", "ours", ""),
+        ("stopped", "ours", "the run that sent this job was stopped"),
+        ("failed: no space", "ours", "the run that sent this job was stopped"),
+        ("running", "another", "the run that sent this job was replaced"),
+        (None, "ours", ""),
+    ],
+)
+def test_a_job_whose_run_is_over_ends(state: str | None, run: str, error: str, tmp_path: Path) -> None:
+    """Runners may not heed a cancel, as Flink does not: their workers look at the mark of the run."""
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    if state is not None:
+        build.output.write(RUN_FILE, json.dumps({"run": run, "state": state}).encode())
+    cluster = OnCluster("ours", Terms(1, LIMITS), 0.01)
+    work, stage = build.work, build.stages[0]
+    steps = [
+        lambda: cluster.open(work, stage),
+        lambda: [cluster.submit(work, stage, unit).result() for unit in range(len(TEXTS))],
+        lambda: cluster.close(work, stage),
+    ]
+    for step in steps if not error else [*steps, lambda: cluster.finish(build)]:
+        if error:
+            with pytest.raises(UserError, match=error):
+                step()
+        else:
+            step()
+
+
+def test_a_job_that_a_runner_begins_anew_does_nothing_twice(tmp_path: Path) -> None:
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    cluster = OnCluster("", Terms(1, LIMITS), 0.01)
+    for again in (False, True, True):
+        check_worker(software(), [build])
+        for stage in build.stages:
+            units = cluster.open(build.work, stage)
+            assert not (again and units)
+            for unit in units:
+                cluster.submit(build.work, stage, unit).result()
+            cluster.close(build.work, stage)
+        cluster.finish(build)
+    assert read_manifest(build.output).rows == len(set(" ".join(TEXTS).split()))
+    assert not build.output.exists("_work")
 
 
 def test_a_run_elsewhere_is_followed_by_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from literal import parse_options
 
 from pipelines import corpus, mine_contexts, preflight, runners
 from pipelines.builds import Build
-from pipelines.crew import Terms
+from pipelines.crew import OnCluster, Terms
 from pipelines.pools import deal
 from pipelines.preflight import Submission
 from pipelines.workers import LIMITS
@@ -24,6 +24,7 @@ from schemas.errors import UserError
 from schemas.storage import Folder
 
 IMAGE = "europe-docker.pkg.dev/p/phrasemill/phrasemill-worker:0.1.0"
+CLUSTER = OnCluster("", Terms(None, LIMITS), 0.01)
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 
 PRIMITIVES = {
@@ -56,7 +57,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
 
 
 def proto(builds: list[Build], submission: Submission) -> beam_runner_api_pb2.Pipeline:
-    pipeline = runners.submitted_pipeline(builds, submission, Terms(None, LIMITS))
+    pipeline = runners.submitted_pipeline(builds, submission, CLUSTER)
     environment = Environment.from_options(pipeline._options.view_as(PortableOptions))
     return pipeline.to_runner_api(default_environment=environment)
 
@@ -157,7 +158,7 @@ def dataflow_job(builds: list[Build], *more: str) -> Any:
     arguments += [f"--sdk_container_image={IMAGE}", "--max_num_workers=40", "--job_name=wiki", *more]
     prepared = preflight.prepare("DataflowRunner", arguments, ["gs://corpora/mix"])
     dry = prepared._replace(arguments=[*prepared.arguments, "--dry_run=True", "--no_auth"])
-    return runners.submitted_pipeline(builds, dry, Terms(None, LIMITS)).run().job
+    return runners.submitted_pipeline(builds, dry, CLUSTER).run().job
 
 
 def test_what_dataflow_is_asked_for(builds: list[Build]) -> None:

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from toy import AddUp, CountWords, word_count
 
 from pipelines.builds import Build
-from pipelines.crew import Terms
+from pipelines.crew import OnCluster, Terms
 from pipelines.graph import build_graph
 from pipelines.progress import Progress
 from pipelines.runners import run
@@ -104,7 +104,7 @@ def test_without_our_workers_the_figures_are_metrics_of_beam(tmp_path, reference
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     result = build_graph(
-        [build], PipelineOptions(["--runner=FnApiRunner"]), terms=Terms(2, LIMITS), max_reject_rate=0.01
+        [build], PipelineOptions(["--runner=FnApiRunner"]), cluster=OnCluster("", Terms(2, LIMITS), 0.01)
     ).run()
     result.wait_until_finish()
     found = {
