@@ -15,7 +15,6 @@ from pipelines.stages import (
     Stage,
     Tally,
     Work,
-    finished_units,
     read_completions,
     rejects_error,
     sum_tallies,
@@ -53,7 +52,7 @@ class Follower:
 
     def __enter__(self) -> Follower:
         for build, stage in self._stages:
-            self._before[stage.name] = finished_units(build.work, stage)
+            self._before[stage.name] = build.work.finished(stage.name)
         self._thread.start()
         return self
 
@@ -103,7 +102,7 @@ class Follower:
             self._progress.begin(
                 str(work.folder), stage, units=self._units, before=len(self._seen), tally_before=self._total
             )
-        new = finished_units(work, stage) - self._seen
+        new = work.finished(stage.name) - self._seen
         for completion in read_completions(work, stage, new):
             tally = Tally.of(completion)
             self._total = self._total.plus(tally)

@@ -10,7 +10,9 @@ from pipelines.builds import Build
 from pipelines.hold import Hold
 from pipelines.progress import AtWork, Progress
 from pipelines.stages import (
+    WHOLE,
     Fault,
+    Slice,
     Stage,
     Tally,
     Work,
@@ -65,11 +67,12 @@ class LocalPool:
         found = [AtWork(pid, unit, beat.tally, beat.memory) for pid, unit, beat in self._workers.beats()]
         return found, self._workers.memory() + resident_memory()
 
-    def open(self, work: Work, stage: Stage) -> list[int]:
+    def open(self, work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
+        """The units of a slice of a stage that are to be done."""
         with self._kept_failure():
-            todo = open_stage(work, stage)
-            units = len(work.units(stage.name))
-            before = done_before(work, stage) if len(todo) < units else Tally()
+            todo = open_stage(work, stage, part)
+            units = len(part.units(len(work.units(stage.name))))
+            before = done_before(work, stage, part) if len(todo) < units else Tally()
             self._work, self._units, self._done, self._total = work, units, units - len(todo), before
             self._progress.begin(str(work.folder), stage, units=units, before=units - len(todo), tally_before=before)
             return todo

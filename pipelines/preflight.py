@@ -173,8 +173,8 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
     image = options["sdk_container_image"]
     arguments = []
     if not kind:
-        kind = "EXTERNAL" if config else "DOCKER" if image else "LOOPBACK" if runner_is_here else None
-        if kind is None:
+        kind = "EXTERNAL" if config else "DOCKER" if image else "LOOPBACK" if runner_is_here else ""
+        if not kind:
             raise UserError(
                 "say where the workers are: --environment_type=EXTERNAL --environment_config=HOST:PORT of worker "
                 "pools, as the runner's machines see them, or --environment_type=DOCKER --sdk_container_image=IMAGE"
@@ -190,7 +190,9 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
     if kind == "EXTERNAL":
         return _pools(config, arguments)
     if kind == "DOCKER":
-        _check_image(image, "--environment_type=DOCKER")
+        _check_image(config or image, "--environment_type=DOCKER")
+        if not config:  # Beam heeds --sdk_container_image on Dataflow only, and takes an image of its own here
+            arguments.append(f"--environment_config={image}")
         return _Environment(False, arguments)
     if kind == "PROCESS":
         try:

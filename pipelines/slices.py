@@ -19,7 +19,7 @@ from pipelines.corpus import Dataset
 from pipelines.hold import Hold, refuse_second
 from pipelines.local import LocalPool
 from pipelines.progress import Progress
-from pipelines.stages import Slice, Stage, Tally, Work, count_finished, done_before, open_stage
+from pipelines.stages import Slice
 from pipelines.summary import python
 from pipelines.workers import Limits
 from schemas.addresses import shown_arguments
@@ -103,10 +103,10 @@ def run_slice(
     try:
         with (
             hold,
-            _SlicePool(part, workers, progress, hold, limits, max_reject_rate) as pool,
+            LocalPool(workers, progress, hold, limits, max_reject_rate) as pool,
             progress.watching(pool.at_work),
         ):
-            todo = pool.open(work, stage)
+            todo = pool.open(work, stage, part)
             pool.run_units(work, stage, todo)
             progress.end()
             if hold.lost:
@@ -116,7 +116,7 @@ def run_slice(
         raise
     units = len(work.units(stage.name))
     before = len(part.units(units)) - len(todo)
-    return ended_line(part, stage.name, len(todo), before, count_finished(work, stage.name), units, finish)
+    return ended_line(part, stage.name, len(todo), before, len(work.finished(stage.name)), units, finish)
 
 
 def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int, units: int, finish: str) -> str:
@@ -125,27 +125,3 @@ def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int
     earlier = f" ({before:,} before)" if before else ""
     here = f"{done:,} unit{'' if done == 1 else 's'} done{earlier}"
     return f"slice {part} of {stage}: {here}; {done_in_all:,} of {units:,} in all; {then}: {finish}"
-
-
-class _SlicePool(LocalPool):
-    """A pool for which a stage has only the units of a slice."""
-
-    def __init__(
-        self,
-        part: Slice,
-        workers: int,
-        progress: Progress,
-        hold: Hold,
-        limits: Limits,
-        max_reject_rate: float,
-    ) -> None:
-        super().__init__(workers, progress, hold, limits, max_reject_rate)
-        self._part = part
-
-    def open(self, work: Work, stage: Stage) -> list[int]:
-        todo = open_stage(work, stage, self._part)
-        units = len(self._part.units(len(work.units(stage.name))))
-        before = done_before(work, stage, self._part) if len(todo) < units else Tally()
-        self._work, self._units, self._done, self._total = work, units, units - len(todo), before
-        self._progress.begin(str(work.folder), stage, units=units, before=units - len(todo), tally_before=before)
-        return todo

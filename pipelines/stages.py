@@ -17,6 +17,7 @@ import contextlib
 import functools
 import json
 import operator
+import re
 import resource
 import sys
 import time
@@ -45,6 +46,8 @@ SIDES = (REJECTS_ROLE, "redirects")
 
 _SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS}
 _SIDE_ROWS = 50_000
+
+_RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
 """So many rejects never stop a run."""
@@ -209,6 +212,11 @@ class Work:
 
     def is_closed(self, stage: str) -> bool:
         return self.stage_folder(stage).exists("completions.json")
+
+    def finished(self, stage: str) -> set[int]:
+        """The units that have a completion record, whoever did them."""
+        found = map(_RECORD.fullmatch, self.stage_folder(stage).files("done"))
+        return {int(name[1]) for name in found if name}
 
     def units(self, stage: str) -> list[list[Any]]:
         """The units of a planned stage, as JSON values."""
@@ -389,7 +397,7 @@ def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
         _plan.cache_clear()  # an earlier run of this process may have planned another one here
     if not folder.exists("completions.json"):
         _forget_damaged(work, stage, part)
-    done = finished_units(work, stage)
+    done = work.finished(stage.name)
     return [unit for unit in part.units(len(_plan(folder.uri))) if unit not in done]
 
 
@@ -401,7 +409,7 @@ def _plan(folder_uri: str) -> list[list[Any]]:
 def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
     """Remove the completion records that were cut short, or whose files are not there whole: their units are undone."""
     folder = work.stage_folder(stage.name)
-    names = [_record_name(unit) for unit in sorted(finished_units(work, stage)) if part.has(unit)]
+    names = [_record_name(unit) for unit in sorted(work.finished(stage.name)) if part.has(unit)]
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
@@ -411,17 +419,6 @@ def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
             continue
         if any(sizes.get(file.path) != file.bytes for file in files):
             folder.remove(name)
-
-
-def finished_units(work: Work, stage: Stage) -> set[int]:
-    """The units that have a completion record."""
-    names = (name for name in work.stage_folder(stage.name).files("done") if name.endswith(".json"))
-    return {int(name.removeprefix("done/").removesuffix(".json")) for name in names}
-
-
-def count_finished(work: Work, stage: str) -> int:
-    """How many units of a stage have a completion record, whoever did them."""
-    return sum(name.endswith(".json") for name in work.stage_folder(stage).files("done"))
 
 
 def read_completions(work: Work, stage: Stage, units: Iterable[int]) -> list[Completion]:
@@ -477,7 +474,7 @@ def run_unit(
 
 def done_before(work: Work, stage: Stage, part: Slice = WHOLE) -> Tally:
     """What an earlier run has done of a slice of a stage that was opened."""
-    return sum_tallies(read_completions(work, stage, filter(part.has, finished_units(work, stage))))
+    return sum_tallies(read_completions(work, stage, filter(part.has, work.finished(stage.name))))
 
 
 def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> list[Completion]:
@@ -489,7 +486,7 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
     if folder.exists("completions.json"):
         completions = work.completions(stage.name)
     else:
-        done = finished_units(work, stage)
+        done = work.finished(stage.name)
         missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
         if missing and not folder.exists("plan.json"):
             raise UserError(f"{work.folder}: was deleted under the run; start anew with --overwrite")

@@ -14,7 +14,7 @@ from typing import Any
 
 from pipelines.hold import holder, is_alive, read_run, read_slices
 from pipelines.progress import RunFigures, bar_columns, duration
-from pipelines.stages import Slice, Work, count_finished
+from pipelines.stages import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage import Folder
@@ -50,8 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json: bool) -> int:
     """What the slices of `--units` do, each by its mark, and how much of the stage is done in all."""
     stage = next((each["stages"][-1]["name"] for each in marks.values() if each["stages"]), "")
-    planned = stage and Work(folder).is_planned(stage)
-    done, units = (count_finished(Work(folder), stage), len(Work(folder).units(stage))) if planned else (0, 0)
+    work = Work(folder)
+    planned = stage and work.is_planned(stage)
+    done, units = (len(work.finished(stage)), len(work.units(stage))) if planned else (0, 0)
     alive = {part for part, mark in marks.items() if is_alive(mark)}
     if as_json:
         found = [{**mark, "alive": part in alive} for part, mark in marks.items()]

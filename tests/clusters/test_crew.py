@@ -15,7 +15,7 @@ from pipelines.following import Follower
 from pipelines.hold import RUN_FILE, Hold
 from pipelines.progress import Progress
 from pipelines.readiness import check_worker, software
-from pipelines.stages import StageError, close_stage, finished_units, open_stage, run_unit
+from pipelines.stages import StageError, close_stage, open_stage, run_unit
 from pipelines.workers import LIMITS, usable_cores
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
@@ -140,7 +140,7 @@ def test_rejects_that_get_out_of_hand_end_a_run_elsewhere(tmp_path: Path) -> Non
     work, stage = build.work, build.stages[0]
     for unit in open_stage(work, stage)[:10]:
         run_unit(work, stage, unit)
-    assert len(finished_units(work, stage)) == 10
+    assert len(work.finished(stage.name)) == 10
     hold = Hold([build.output], command="", figures=dict)
     follower = Follower([build], Progress(io.StringIO()), hold, max_reject_rate=0.01, end=lambda error: None)
     follower._before = {stage.name: set()}

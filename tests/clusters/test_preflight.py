@@ -160,7 +160,12 @@ def test_dataflow_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
             ["--job_endpoint=<server>", "--environment_config=<server>"],
             ["--environment_type=EXTERNAL"],
         ),
-        ("PortableRunner", ["--job_endpoint=<server>", IMAGE], ["--environment_type=DOCKER"]),
+        (
+            "PortableRunner",
+            ["--job_endpoint=<server>", IMAGE],
+            ["--environment_type=DOCKER", "--environment_config=registry.example/phrasemill-worker:0.1.0"],
+        ),
+        ("PortableRunner", ["--job_endpoint=<server>", "--environment_type=DOCKER", "--environment_config=w:1"], []),
         ("PortableRunner", ["--job_endpoint=<server>", "--environment_type=LOOPBACK"], []),
         ("PrismRunner", ["--prism_location=<jar>"], ["--prism_location=<jar>", "--environment_type=LOOPBACK"]),
         (
@@ -171,7 +176,11 @@ def test_dataflow_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "FlinkRunner",
             ["--flink_job_server_jar=<jar>", "--flink_master=<server>", "--parallelism=2", IMAGE],
-            ["--flink_job_server_jar=<jar>", "--environment_type=DOCKER"],
+            [
+                "--flink_job_server_jar=<jar>",
+                "--environment_type=DOCKER",
+                "--environment_config=registry.example/phrasemill-worker:0.1.0",
+            ],
         ),
         (
             "DataflowRunner",

@@ -30,7 +30,7 @@ from pipelines.launch import main
 from pipelines.progress import Progress, RunFigures
 from pipelines.runners import run
 from pipelines.slices import ended_line, run_slice
-from pipelines.stages import WHOLE, Slice, close_stage, count_finished, open_stage, run_unit
+from pipelines.stages import WHOLE, Slice, close_stage, open_stage, run_unit
 from pipelines.workers import LIMITS
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
@@ -252,7 +252,7 @@ def test_too_many_rejects_end_a_slice(tmp_path):
     build = poisoned_words(tmp_path / "words", ("good " * 100, "good BAD BAD " * 5) * 10)
     with pytest.raises(UserError, match=r"more than --max-reject-rate=0\.01"):
         do_slice(build, "2/2", max_reject_rate=0.01)
-    assert count_finished(build.work, "words") < 10
+    assert len(build.work.finished("words")) < 10
 
 
 # ---- Marks
