@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipelines import corpus, options, planning, preflight, runners, summary
+from pipelines.builds import Build
 from pipelines.hold import refuse_second
 from pipelines.progress import Progress
 from pipelines.slices import command_line, require_finished, run_slice
 from pipelines.stages import StageError
-from pipelines.workers import LIMITS, usable_cores
+from pipelines.workers import LIMITS, Limits, usable_cores
 from schemas.addresses import is_address
 from schemas.errors import UserError, storage_error
 from schemas.storage import Folder
@@ -103,58 +104,72 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     if not chosen.input:
         print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
     inputs = chosen.input or [str(path) for path in sample_inputs()]
-    if chosen.runner != "DirectRunner":  # a worker's working directory is another
-        inputs = [_absolute(each) for each in inputs]
+    submission = None
+    if chosen.runner != "DirectRunner":
+        inputs = [_absolute(each) for each in inputs]  # a worker's working directory is another
         chosen.output = _absolute(chosen.output)
+        if getattr(chosen, "documents", None):
+            chosen.documents = _absolute(chosen.documents)
+        if not chosen.plan:
+            submission = preflight.prepare(chosen.runner, beam_args, [*inputs, chosen.output])
     source = corpus.given(inputs, input_format=chosen.input_format)
-    for notice in source.raw.notices if source.raw else ():
+    for notice in [*(source.raw.notices if source.raw else ()), *(submission.notices if submission else ())]:
         print(notice)
     chain = command.build(source, chosen, Folder(chosen.output))
-    output = chain[-1].build
-    if output is None:
+    if chain[-1].build is None:
         raise UserError(f"{chain[-1].folder}: the input is what this command would write: nothing to do")
-    limits = LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))
     if chosen.units:
-        require_finished(chain, chosen)
-        said = run_slice(
-            output,
-            chosen.units,
-            workers=chosen.workers or usable_cores(),
-            limits=limits,
-            max_reject_rate=chosen.max_reject_rate,
-            command=run_command(command, _without(arguments, "--resume")),
-            finish=resume_command(command, _without_units(arguments)),
-        )
-        print(said)
-        return 0
+        _slice(command, arguments, chosen, chain)
+    elif chosen.plan:
+        _plan(command, arguments, chosen, chain)
+    else:
+        _whole(command, arguments, chosen, chain, submission, beam_args)
+    return 0
+
+
+def _slice(
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.Dataset]
+) -> None:
+    require_finished(chain, chosen)
+    build = chain[-1].build
+    assert build is not None
+    said = run_slice(
+        build,
+        chosen.units,
+        workers=chosen.workers or usable_cores(),
+        limits=_limits(chosen),
+        max_reject_rate=chosen.max_reject_rate,
+        command=run_command(command, _without(arguments, "--resume")),
+        finish=resume_command(command, _without_units(arguments)),
+    )
+    print(said)
+
+
+def _plan(
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.Dataset]
+) -> None:
+    planning.show(
+        chain,
+        _to_build(chain, chosen),
+        runner=chosen.runner,
+        workers=chosen.workers or usable_cores(),
+        max_reject_rate=chosen.max_reject_rate,
+        run=run_command(command, _without(arguments, "--plan")),
+    )
+
+
+def _whole(
+    command: Command,
+    arguments: Sequence[str],
+    chosen: argparse.Namespace,
+    chain: Sequence[corpus.Dataset],
+    submission: preflight.Submission | None,
+    beam_args: Sequence[str],
+) -> None:
     for dataset in chain:
-        if dataset.build is not None and not chosen.plan:
+        if dataset.build is not None:
             refuse_second(dataset.folder)
-    todo = []
-    for dataset in chain:
-        last = dataset is chain[-1]
-        if dataset.build is None:
-            continue
-        if dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=not last):
-            todo.append(dataset.build)
-        else:
-            print(f"{dataset.folder}: is there already and fits: taken as it is")
-    if chosen.plan:
-        planning.show(
-            chain,
-            todo,
-            runner=chosen.runner,
-            workers=chosen.workers or usable_cores(),
-            max_reject_rate=chosen.max_reject_rate,
-            run=run_command(command, _without(arguments, "--plan")),
-        )
-        return 0
-    submission = None
-    if todo and chosen.runner != "DirectRunner":
-        places = [*(each.folder.uri for each in chain), *(inputs if source.raw else ())]
-        submission = preflight.prepare(chosen.runner, beam_args, places)
-        for notice in submission.notices:
-            print(notice)
+    todo = _to_build(chain, chosen)
     for build in todo:
         build.begin(resume=chosen.resume)
     progress = Progress()
@@ -168,11 +183,28 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
                 beam_args=beam_args,
                 progress=progress,
                 command=resume,
-                limits=limits,
+                limits=_limits(chosen),
                 max_reject_rate=chosen.max_reject_rate,
             )
         except BaseException:
             print(f"to go on from here: {resume}", file=sys.stderr)
             raise
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
-    return 0
+
+
+def _to_build(chain: Sequence[corpus.Dataset], chosen: argparse.Namespace) -> list[Build]:
+    """The datasets of a chain that are not there yet; says which are."""
+    todo = []
+    for dataset in chain:
+        if dataset.build is None:
+            continue
+        reuse = dataset is not chain[-1]
+        if dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=reuse):
+            todo.append(dataset.build)
+        else:
+            print(f"{dataset.folder}: is there already and fits: taken as it is")
+    return todo
+
+
+def _limits(chosen: argparse.Namespace) -> Limits:
+    return LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))
