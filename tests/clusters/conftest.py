@@ -1,4 +1,4 @@
-"""Makes this folder's helpers, the toy pipeline and the small job importable, also by worker processes."""
+"""The small job's input and output; makes helpers, the toy pipeline and that job importable, by workers also."""
 
 from __future__ import annotations
 
@@ -6,7 +6,32 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 _HERE = Path(__file__).resolve().parent
 for _folder in (_HERE, _HERE.parent / "pipelines", _HERE.parent / "storage"):
     sys.path.insert(0, str(_folder))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_folder), os.environ.get("PYTHONPATH")]))
+
+
+@pytest.fixture(scope="session")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of small texts, three units of the main job."""
+    from jobs import chapters
+
+    folder = tmp_path_factory.mktemp("books")
+    for name, text in chapters().items():
+        (folder / name).write_bytes(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference(books: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The shards of all datasets of the main job, as this machine makes them."""
+    from jobs import mine
+    from runs import all_shards
+
+    output = tmp_path_factory.mktemp("reference") / "mix"
+    done = mine(str(books), str(output))
+    assert done.returncode == 0, done.stderr
+    return all_shards(output)

@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from jobs import DATASETS, ROOT, chapters, check, command, files, mine, shards
+from jobs import DATASETS, ROOT, check, files, mine, shards
 from prism import prism, prism_program, worker_pools
+from runs import TEXTS, all_shards, start_parsing, toy_reference
 from servers import free_port, running
 from stores import SERVERS
 from toy import poisoned_words, word_count
@@ -29,7 +30,6 @@ from schemas.manifest import read_manifest
 
 pytestmark = pytest.mark.heavy
 
-TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
 ON_CLUSTER = ("--runner", "PortableRunner", "--job_endpoint")
 
 
@@ -43,31 +43,6 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     with worker_pools(tmp_path_factory.mktemp("pools"), 2) as pools:
         yield pools
-
-
-@pytest.fixture(scope="module")
-def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("books")
-    for name, text in chapters().items():
-        (folder / name).write_bytes(text)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def reference(books: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The shards of all datasets, as this machine makes them."""
-    output = tmp_path_factory.mktemp("reference") / "mix"
-    done = mine(str(books), str(output))
-    assert done.returncode == 0, done.stderr
-    return all_shards(output)
-
-
-def all_shards(output: Path) -> dict[str, bytes]:
-    return {
-        f"{suffix}/{name}": data
-        for suffix in DATASETS
-        for name, data in shards(files(output.with_name(output.name + suffix))).items()
-    }
 
 
 @pytest.mark.parametrize("workers", ["loopback", "two pools"])
@@ -200,11 +175,6 @@ def workers_of(endpoint: str) -> list[int]:
     return [int(pid) for pid in found.split()]
 
 
-def parsing(output: Path) -> Callable[[], bool]:
-    """Whether a job has come to the step that takes long."""
-    return lambda: (Path(f"{output}-sentences") / "_work/parse/plan.json").exists()
-
-
 def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
     endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -212,12 +182,7 @@ def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
     output = tmp_path / "mix"
     with worker_pools(tmp_path, 1) as pools:
         where = [*ON_CLUSTER, endpoint, "--environment_config", pools[0]]
-        job = subprocess.Popen(
-            command(str(books), str(output), *where), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        )
-        end = time.monotonic() + 120
-        while not parsing(output)() and time.monotonic() < end:
-            time.sleep(0.05)
+        job = start_parsing(books, output, *where)
         (worker,) = workers_of(endpoint)
         os.kill(worker, signal.SIGKILL)
         _, said = job.communicate(timeout=120)
@@ -232,15 +197,7 @@ def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
 def test_ctrl_c_cancels_the_job(endpoint: str, books: Path, tmp_path: Path) -> None:
     output = tmp_path / "mix"
     with worker_pools(tmp_path, 1) as pools:
-        job = subprocess.Popen(
-            command(str(books), str(output), *ON_CLUSTER, endpoint, "--environment_config", pools[0]),
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        end = time.monotonic() + 120
-        while not parsing(output)() and time.monotonic() < end:
-            time.sleep(0.05)
+        job = start_parsing(books, output, *ON_CLUSTER, endpoint, "--environment_config", pools[0])
         job.send_signal(signal.SIGINT)
         _, said = job.communicate(timeout=60)
         assert job.returncode == 130, said
@@ -267,15 +224,4 @@ def test_other_runners_of_the_job_api(runner: str, tmp_path: Path) -> None:
             stack.enter_context(running(service, address, log=tmp_path / "service.log"))
             submission = preflight.prepare("PortableRunner", [f"--job_endpoint={address}"], [str(build.output)])
         runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
-    assert hashes(tmp_path / "words") == toy_reference(tmp_path / "here")
-
-
-def hashes(folder: Path) -> dict[str, bytes]:
-    return shards(files(folder))
-
-
-def toy_reference(folder: Path) -> dict[str, bytes]:
-    build = word_count(folder, TEXTS)
-    build.begin(resume=False)
-    runners.run([build], workers=2, progress=Progress(io.StringIO()))
-    return hashes(folder)
+    assert shards(files(tmp_path / "words")) == toy_reference(tmp_path / "here")

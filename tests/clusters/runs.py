@@ -1,0 +1,44 @@
+"""The small main job and the toy build on a runner: how they are begun, and what comes out."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import time
+from pathlib import Path
+
+from jobs import DATASETS, command, files, shards
+from toy import word_count
+
+from pipelines import runners
+from pipelines.progress import Progress
+
+TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
+
+
+def all_shards(output: Path) -> dict[str, bytes]:
+    """The shards of the datasets of a main job, "SUFFIX/NAME" to bytes."""
+    return {
+        f"{suffix}/{name}": data
+        for suffix in DATASETS
+        for name, data in shards(files(output.with_name(output.name + suffix))).items()
+    }
+
+
+def start_parsing(books: Path, output: Path, *more: str) -> subprocess.Popen[str]:
+    """Start the main job; returns when it has come to the step that takes long. Its standard error is a pipe."""
+    arguments = command(str(books), str(output), *more)
+    job = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    plan = Path(f"{output}-sentences") / "_work/parse/plan.json"
+    end = time.monotonic() + 120
+    while not plan.exists() and job.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    return job
+
+
+def toy_reference(folder: Path) -> dict[str, bytes]:
+    """The shards of the toy build, as this machine makes them."""
+    build = word_count(folder, TEXTS)
+    build.begin(resume=False)
+    runners.run([build], workers=2, progress=Progress(io.StringIO()))
+    return shards(files(folder))
