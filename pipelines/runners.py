@@ -166,7 +166,8 @@ def _failure(error: Exception) -> Exception:
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("the workers have no phrasemill: use the worker image (docker/README.md)")
-    lines = text.strip().splitlines() or ["the runner does not say why"]
+    lines = [each for each in text.splitlines() if not re.fullmatch(r"\s*(\[while running .*)?", each)]
+    lines = lines or ["the runner does not say why"]
     lost = "a worker of the cluster was lost, its own log tells why" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")
     failure.__cause__ = WorkerTraceback(text[-20_000:]) if lines[1:] else None
