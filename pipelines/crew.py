@@ -9,6 +9,7 @@ A runner may do anything twice: hand out a unit again, or begin the whole job an
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import threading
@@ -89,8 +90,10 @@ class Crew:
         while True:
             work, stage, unit, done = self._tasks.get()
             try:
-                # A runner that tries again what failed hands out anew what was done beside it.
-                found = finished_unit(work, stage, unit)
+                found = None
+                with contextlib.suppress(OSError):  # storage that is away for a moment: the workers try more than once
+                    # A runner that tries again what failed hands out anew what was done beside it.
+                    found = finished_unit(work, stage, unit)
                 done.set_result(found or next(workers.run(work, stage, [unit])))
             except BaseException as error:
                 done.set_exception(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
@@ -62,7 +63,8 @@ class Follower:
         self._ended.set()
         self._thread.join()
         if kind is None:
-            self._look()
+            with contextlib.suppress(OSError, ValueError):
+                self._look()
 
     def _follow(self) -> None:
         while not self._ended.wait(self._every):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipelines.stages import WORK, Slice
-from schemas.errors import UserError
+from schemas.errors import PassingError, UserError
 from schemas.manifest import is_dataset
 from schemas.storage import Folder
 
@@ -92,7 +92,10 @@ def heed(folder: Folder, run: str) -> None:
     Called by a worker before each unit; `run` is the id in the mark. A run that was killed leaves its mark as it was,
     and its job goes on.
     """
-    mark = read_run(folder)
+    try:
+        mark = read_run(folder)
+    except PassingError:  # no reason to end: the work itself will tell
+        return
     if mark is None or (mark["run"] == run and mark["state"] == "running"):
         return
     raise UserError(f"{folder}: the run that sent this job {'was stopped' if mark['run'] == run else 'was replaced'}")
@@ -169,6 +172,11 @@ class Hold:
             self._state = "done"
         else:
             self._state = "stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}"
+        self._write_last()
+
+    def give_up(self, why: UserError) -> None:
+        """Say that the run is over before it is: its workers elsewhere end by that."""
+        self._state = f"failed: {why}"
         self._write_last()
 
     def release(self, folder: Folder) -> None:

@@ -100,9 +100,15 @@ def _run_elsewhere(
     stopped: list[UserError] = []
     result: Any = None
 
+    def cancel() -> None:
+        # A runner may refuse or be gone; the workers also see that the run is over.
+        with contextlib.suppress(Exception):
+            result.cancel()
+
     def stop(why: UserError) -> None:
         stopped.append(why)
-        result.cancel()
+        hold.give_up(why)
+        cancel()
 
     try:
         result = pipeline.run()
@@ -112,8 +118,7 @@ def _run_elsewhere(
         ):
             result.wait_until_finish()
     except KeyboardInterrupt:
-        if result is not None:
-            result.cancel()
+        cancel()
         raise
     except Exception as error:
         failure = stopped[0] if stopped else _failure(error)
@@ -159,15 +164,15 @@ def _nobody() -> tuple[list[Any], int]:
 def _failure(error: Exception) -> Exception:
     """What went wrong on a worker, out of the text that a runner makes of it."""
     text = without_secrets(str(error))
-    for kind, of in (("UserError", UserError), ("StorageError", UserError), ("StageError", StageError)):
+    for kind, of in (("(?:User|Input|Storage)Error", UserError), ("StageError", StageError)):
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
             failure = of(found[-1])
             failure.__cause__ = None if of is UserError else WorkerTraceback(text[-20_000:])
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("the workers have no phrasemill: use the worker image (docker/README.md)")
-    lines = [each for each in text.splitlines() if not re.fullmatch(r"\s*(\[while running .*)?", each)]
-    lines = lines or ["the runner does not say why"]
+    lines = [re.sub(r"\s*\[while running .*", "", each) for each in text.splitlines()]
+    lines = [each for each in lines if each.strip()] or ["the runner does not say why"]
     lost = "a worker of the cluster was lost, its own log tells why" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")
     failure.__cause__ = WorkerTraceback(text[-20_000:]) if lines[1:] else None

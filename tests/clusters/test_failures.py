@@ -1,0 +1,60 @@
+"""What a run on a cluster says of a failure, out of what its runner says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.runners import _failure
+from pipelines.stages import StageError
+from schemas.errors import UserError
+
+PRISM = """Pipeline job-007 failed in state FAILED: bundle inst002 stage-002 failed:Traceback (most recent call last):
+  File "apache_beam/runners/common.py", line 1512, in apache_beam.runners.common.DoFnRunner.process
+  File "/code/pipelines/graph.py", line 109, in process
+    raise {error} [while running 'Begin']
+
+During handling of the above exception, another exception occurred:
+{error} [while running 'Begin']
+"""
+FLINK = (
+    "Pipeline BeamApp failed in state FAILED: java.lang.RuntimeException: Error received from SDK harness for "
+    "instruction 1: Traceback (most recent call last):\n  File ...\n{error} [while running 'On pool 0-ptransform-3']\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        (PRISM.format(error="schemas.errors.UserError: no model"), UserError, "no model"),
+        (
+            FLINK.format(error="schemas.errors.StorageError: disk: no space is left"),
+            UserError,
+            "disk: no space is left",
+        ),
+        (FLINK.format(error="transforms.sources.inputs.InputError: a: no text"), UserError, "a: no text"),
+        (FLINK.format(error="pipelines.stages.StageError: unit 3 failed"), StageError, "unit 3 failed"),
+        (FLINK.format(error="ValueError: x"), StageError, "the job failed: ValueError: x"),
+        (
+            FLINK.format(error="ModuleNotFoundError: No module named 'pipelines'"),
+            UserError,
+            "the workers have no phrasemill: use the worker image",
+        ),
+        (
+            "bundle failed:SDK worker disconnected: worker[job-1]",
+            StageError,
+            "a worker of the cluster was lost, its own",
+        ),
+        ("io.grpc.StatusRuntimeException: CANCELLED: client cancelled", StageError, "a worker of the cluster was lost"),
+        (
+            "JobMasterException: TaskManager with id tm1 is no longer reachable.",
+            StageError,
+            "a worker of the cluster was",
+        ),
+        ("", StageError, "the job failed: the runner does not say why"),
+    ],
+)
+def test_a_failure_in_a_line(text: str, error: type[Exception], said: str) -> None:
+    failure = _failure(RuntimeError(text))
+    assert type(failure) is error
+    assert str(failure).startswith(said)
+    assert "while running" not in str(failure)
