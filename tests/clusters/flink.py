@@ -150,7 +150,7 @@ def session_cluster(
     java = [*_JAVA, *(f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED)]
     java += [f"-Dlog4j.configurationFile={folder}/log4j2.properties", "-cp", os.pathsep.join(map(str, libraries))]
     job_manager = [*java, "-Xmx600m", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"]
-    task_manager = [*java, "-Xmx896m", "-XX:MaxDirectMemorySize=256m", "-XX:MaxMetaspaceSize=256m"]
+    task_manager = [*java, "-Xmx896m", "-XX:MaxMetaspaceSize=256m"]
     task_manager += ["org.apache.flink.runtime.taskexecutor.TaskManagerRunner"]
     configured = ["--configDir", str(folder)]
     with (
