@@ -215,7 +215,7 @@ def running_line(stage: StageFigures, memory: int, *, now: float) -> str:
             f"{rows:,.0f} {stage.counts or 'rows'}/s",
             *([f"{tokens:,.0f} tokens/s"] if tokens else []),
             *_rejects(stage),
-            f"{memory / 1e9:.1f} GB",
+            *([f"{memory / 1e9:.1f} GB"] if memory else []),  # unknown, where the workers are on other machines
             *([f"{duration(left)} left"] if left is not None else []),
         ]
     )
@@ -293,6 +293,6 @@ def bar_columns(stage: StageFigures, memory: int, *, now: float) -> dict[str, st
         "rows": f"{rows:,.0f} {stage.counts or 'rows'}/s",
         "tokens": f"{tokens:,.0f} tokens/s" if tokens else "",
         "rejects": f"{rejected:,} rejects" if stage.counts else "",
-        "memory": "" if stage.ended else f"{memory / 1e9:.1f} GB",
+        "memory": "" if stage.ended or not memory else f"{memory / 1e9:.1f} GB",
         "time": duration(stage.seconds(now)) if stage.ended else "" if left is None else f"{duration(left)} left",
     }

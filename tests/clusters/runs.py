@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from jobs import DATASETS, command, files, shards
@@ -12,6 +13,8 @@ from toy import word_count
 
 from pipelines import runners
 from pipelines.progress import Progress
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
 
 TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
 
@@ -42,3 +45,11 @@ def toy_reference(folder: Path) -> dict[str, bytes]:
     build.begin(resume=False)
     runners.run([build], workers=2, progress=Progress(io.StringIO()))
     return shards(files(folder))
+
+
+def assert_figures_of_manifest(counters: Mapping[str, int], dataset: Folder) -> None:
+    """Assert that the counters that Beam committed, "stage/name", are those of a finished dataset."""
+    for stage in read_manifest(dataset).stages:
+        assert stage.ledger is not None
+        figures = {"units": stage.units, "read": stage.ledger.read, "written": stage.ledger.written, **stage.counters}
+        assert {name: counters[f"{stage.name}/{name}"] for name in figures} == figures

@@ -20,12 +20,12 @@ from flink import (
 )
 from jobs import DATASETS, check, files, mine, shards
 from prism import worker_pools
-from runs import TEXTS, all_shards, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, start_parsing, toy_reference
 from toy import word_count
 
 from pipelines import preflight, runners
 from pipelines.progress import Progress
-from schemas.manifest import is_dataset, read_manifest
+from schemas.manifest import is_dataset
 from schemas.storage import Folder
 
 pytestmark = pytest.mark.heavy
@@ -85,15 +85,7 @@ def test_the_metrics_that_beam_commits_are_those_of_the_manifest(endpoint: str, 
     submission = preflight.prepare("PortableRunner", to_flink(endpoint, pool)[1:], [str(build.output)])
     build.begin(resume=False)
     counters = runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
-    for stage in read_manifest(build.output).stages:
-        assert stage.ledger is not None
-        assert {name: counters[f"{stage.name}/{name}"] for name in ("units", "read", "written", "rejected")} == {
-            "units": stage.units,
-            "read": stage.ledger.read,
-            "written": stage.ledger.written,
-            "rejected": 0,
-        }
-        assert {name: counters[f"{stage.name}/{name}"] for name in stage.counters} == stage.counters
+    assert_figures_of_manifest(counters, build.output)
 
 
 def test_a_job_server_that_beam_starts(jar: Path, cluster: Cluster, tmp_path: Path) -> None:

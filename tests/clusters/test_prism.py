@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from jobs import DATASETS, ROOT, check, files, mine, shards
 from prism import prism, prism_program, worker_pools
-from runs import TEXTS, all_shards, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, start_parsing, toy_reference
 from servers import free_port, running
 from stores import SERVERS
 from toy import poisoned_words, word_count
@@ -98,15 +98,7 @@ def test_the_metrics_that_beam_commits_are_those_of_the_manifest(
 ) -> None:
     build = word_count(tmp_path / "words", TEXTS)
     counters = run_toy(build, endpoint, *[f"--environment_config={','.join(pools)}"] * (workers == "two pools"))
-    for stage in read_manifest(build.output).stages:
-        assert stage.ledger is not None
-        assert {name: counters[f"{stage.name}/{name}"] for name in ("units", "read", "written", "rejected")} == {
-            "units": stage.units,
-            "read": stage.ledger.read,
-            "written": stage.ledger.written,
-            "rejected": 0,
-        }
-        assert {name: counters[f"{stage.name}/{name}"] for name in stage.counters} == stage.counters
+    assert_figures_of_manifest(counters, build.output)
 
 
 def test_a_record_that_brings_workers_down_becomes_a_reject(endpoint: str, pools: list[str], tmp_path: Path) -> None:
