@@ -19,7 +19,7 @@ test: $(VENV)/test.stamp  ## the tests, less the heavy ones
 
 test-all: test heavy  ## all tests
 
-heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go or a browser
+heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a browser or images
 	$(BIN)/python -m pytest -m heavy -rs
 
 fuzz: $(VENV)/test.stamp  ## the readers on 20,000 mutated inputs a test (make test: a few hundred)
