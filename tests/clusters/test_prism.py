@@ -19,7 +19,7 @@ from jobs import DATASETS, ROOT, check, files, mine, shards
 from prism import prism, prism_program, worker_pools
 from runs import TEXTS, all_shards, assert_figures_of_manifest, start_parsing, toy_reference
 from servers import free_port, running
-from stores import SERVERS
+from stores import SERVERS, reached
 from toy import poisoned_words, word_count
 
 from pipelines import preflight, runners
@@ -63,25 +63,14 @@ def test_the_main_job_over_object_storage(
     endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
     """Input and output on S3; workers that were started with access to it, as on a cluster."""
-    with SERVERS["versitygw"](tmp_path) as store:
-        before = {name: os.environ.get(name) for name in store.environment}
-        os.environ.update(store.environment)
-        try:
-            for path in books.iterdir():
-                store.folder("books").write(path.name, path.read_bytes())
-            with worker_pools(tmp_path, 2) as pools:
-                environment = ["--environment_config", ",".join(pools)]
-                given, output = store.address("books"), store.address("out/mix")
-                done = mine(given, output, *ON_CLUSTER, endpoint, *environment)
-            assert done.returncode == 0, done.stderr
-            found = {
-                f"{each}/{name}": data for each in DATASETS for name, data in store.objects(f"out/mix{each}").items()
-            }
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name)
-                if value is not None:
-                    os.environ[name] = value
+    with SERVERS["versitygw"](tmp_path) as store, reached(store):
+        for path in books.iterdir():
+            store.folder("books").write(path.name, path.read_bytes())
+        with worker_pools(tmp_path, 2) as pools:
+            environment = ["--environment_config", ",".join(pools)]
+            done = mine(store.address("books"), store.address("out/mix"), *ON_CLUSTER, endpoint, *environment)
+        assert done.returncode == 0, done.stderr
+        found = {f"{each}/{name}": data for each in DATASETS for name, data in store.objects(f"out/mix{each}").items()}
     assert shards(found) == reference
 
 

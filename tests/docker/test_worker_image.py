@@ -11,7 +11,7 @@ import psutil
 import pytest
 from images import Image, built_image, versions
 from prism import prism
-from stores import versitygw
+from stores import reached, versitygw
 
 from pipelines.readiness import software
 
@@ -88,11 +88,9 @@ def test_job_on_local_disk(image: Image, direct: Direct, tmp_path: Path) -> None
         assert json.loads(found["manifest.json"])["versions"]["python"] == python  # it was done in there
 
 
-def test_job_on_s3(image: Image, direct: Direct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_on_s3(image: Image, direct: Direct, tmp_path: Path) -> None:
     books, wanted = direct
-    with versitygw(tmp_path) as store:
-        for name, value in store.environment.items():
-            monkeypatch.setenv(name, value)
+    with versitygw(tmp_path) as store, reached(store):
         for path in books.iterdir():
             store.folder("books").write(path.name, path.read_bytes())
         with (

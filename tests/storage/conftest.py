@@ -15,9 +15,7 @@ for _folder in (str(_HERE), str(_HERE.parent / "pipelines")):
     sys.path.insert(0, _folder)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_folder, os.environ.get("PYTHONPATH")]))
 
-from stores import SERVERS, Store  # noqa: E402
-
-from schemas import addresses  # noqa: E402
+from stores import SERVERS, Store, reached  # noqa: E402
 
 _HEAVY = ("versitygw", "fake-gcs-server")
 
@@ -25,15 +23,8 @@ _HEAVY = ("versitygw", "fake-gcs-server")
 @pytest.fixture(scope="session", params=[pytest.param(n, marks=[pytest.mark.heavy] * (n in _HEAVY)) for n in SERVERS])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A bucket on each kind of object store, on loopback."""
-    with SERVERS[request.param](tmp_path_factory.mktemp("store")) as store:
-        before = {name: os.environ.get(name) for name in store.environment}
-        os.environ.update(store.environment)
-        addresses._open.cache_clear()  # one process has one environment, but for these tests
+    with SERVERS[request.param](tmp_path_factory.mktemp("store")) as store, reached(store):
         yield store
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
 
 
 @pytest.fixture

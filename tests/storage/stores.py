@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from pyarrow import fs
 from servers import free_port, go_install, running
 
+from schemas import addresses
 from schemas.storage import Folder
 
 KEY, SECRET = "AKIATESTTESTTEST", "Zm9vYmFy/c2VjcmV0+c2VjcmV0"
@@ -50,6 +52,22 @@ class Store(NamedTuple):
         """All objects below a path, less the empty ones that stand for folders."""
         folder = self.folder(path)
         return {name: folder.read(name) for name in folder.files(recursive=True)}
+
+
+@contextmanager
+def reached(store: Store) -> Iterator[None]:
+    """Let this process, and those that it starts, reach a store, which is one of several that tests start in turn."""
+    before = {name: os.environ.get(name) for name in store.environment}
+    os.environ.update(store.environment)
+    addresses._open.cache_clear()  # one process has one environment, but for these tests
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+        addresses._open.cache_clear()
 
 
 @contextmanager
