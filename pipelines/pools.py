@@ -18,7 +18,7 @@ POOL = "On pool "
 
 def dealing_runner(name: str, pools: Sequence[str]) -> PortableRunner:
     """Beam's runner of this name, which sends each transform to the pool that it is for. `pools`: HOST:PORT each."""
-    runner = {"PortableRunner": PortableRunner, "PrismRunner": PrismRunner, "FlinkRunner": PortableRunner}[name]
+    runner = {"PortableRunner": PortableRunner, "PrismRunner": PrismRunner}[name]
 
     class DealingRunner(runner):  # type: ignore[misc, valid-type]
         def run_portable_pipeline(self, pipeline: Any, options: PipelineOptions) -> Any:

@@ -107,6 +107,11 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
     if not embedded and not options["parallelism"] > 0:
         arguments.append(f"--parallelism={_flink_slots(master)}")
     environment = _environment(options, runner_is_here=embedded or _is_here(_without_scheme(master)))
+    if len(environment.pools) > 1:
+        raise UserError(
+            "--environment_config: Flink takes one address, at which each task manager finds the pool of its own, such "
+            "as localhost:50000"
+        )
     _check_places(places, here=environment.here)
     return Submission("FlinkRunner", [*arguments, *environment.arguments], environment.pools, environment.notices)
 

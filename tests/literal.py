@@ -189,6 +189,22 @@ def parse_options(*flags: str) -> Any:
     return options.parse(parser, flags)[0]
 
 
+def dump(path: Path, pages: Mapping[int, str]) -> Path:
+    """A dump of Wikipedia with these pages, by id."""
+    path.write_text(
+        "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
+        "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
+        '<namespace key="0" case="first-letter" /></namespaces></siteinfo>'
+        + "".join(
+            f"<page><title>Page {number}</title><ns>0</ns><id>{number}</id><revision><id>1</id><model>wikitext</model>"
+            f"<text>{text}</text></revision></page>"
+            for number, text in pages.items()
+        )
+        + "</mediawiki>"
+    )
+    return path
+
+
 def mine(folder: Path, shards: Sequence[Shard], *flags: str, order: int = 1) -> Mined:
     """Count, choose and cut: the real stages over given documents and sentences, with flags of mine_contexts."""
     documents = dataset(folder / "documents", [each.documents for each in shards])

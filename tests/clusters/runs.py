@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs import DATASETS, command, files, shards
+from jobs import DATASETS, check, command, files, shards
 from toy import word_count
 
 from pipelines import runners
@@ -26,6 +26,16 @@ def all_shards(output: Path) -> dict[str, bytes]:
         for suffix in DATASETS
         for name, data in shards(files(output.with_name(output.name + suffix))).items()
     }
+
+
+def assert_main_job(done: subprocess.CompletedProcess[str], output: Path, reference: Mapping[str, bytes]) -> None:
+    """Assert that a main job ended well, told its steps, and gave these shards."""
+    assert done.returncode == 0, done.stderr
+    assert all_shards(output) == reference
+    assert "parse: 3 units" in done.stderr
+    assert "order: 1 unit" in done.stderr
+    checked = check(*(f"{output}{suffix}" for suffix in DATASETS))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def start_parsing(books: Path, output: Path, *more: str) -> subprocess.Popen[str]:

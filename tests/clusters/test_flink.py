@@ -18,9 +18,9 @@ from flink import (
     wait_for,
     workers_of,
 )
-from jobs import DATASETS, check, files, mine, shards
+from jobs import DATASETS, files, mine, shards
 from prism import worker_pools
-from runs import TEXTS, all_shards, assert_figures_of_manifest, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
 from toy import word_count
 
 from pipelines import preflight, runners
@@ -72,12 +72,7 @@ def test_the_main_job_gives_the_same_bytes(
     workers: str, endpoint: str, pool: str, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
     done = mine(str(books), str(tmp_path / "mix"), *to_flink(endpoint, pool if workers == "pool" else None))
-    assert done.returncode == 0, done.stderr
-    assert all_shards(tmp_path / "mix") == reference
-    assert "parse: 3 units" in done.stderr
-    assert "order: 1 unit" in done.stderr
-    checked = check(*(f"{tmp_path / 'mix'}{suffix}" for suffix in DATASETS))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert_main_job(done, tmp_path / "mix", reference)
 
 
 def test_the_metrics_that_beam_commits_are_those_of_the_manifest(endpoint: str, pool: str, tmp_path: Path) -> None:

@@ -115,6 +115,12 @@ def fill(arguments: list[str], **places: object) -> list[str]:
         ("FlinkRunner", [], S3, "needs Beam's Flink job server: .* it is never downloaded unasked"),
         ("FlinkRunner", ["--flink_job_server_jar=/no.jar"], S3, "--flink_job_server_jar: no file '/no.jar'"),
         ("FlinkRunner", ["--flink_job_server_jar=<jar>", "--flink_master=<nobody>"], S3, "no Flink answers"),
+        (
+            "FlinkRunner",
+            ["--flink_job_server_jar=<jar>", "--environment_config=<server>,localhost:1"],
+            S3,
+            "Flink takes one address",
+        ),
         ("FlinkRunner", ["--job_endpoint=<nobody>"], S3, "no job server answers there"),
         ("DataflowRunner", GOOGLE[1:], ["gs://b/wiki"], "needs --project=ID"),
         ("DataflowRunner", [GOOGLE[0], *GOOGLE[2:]], ["gs://b/wiki"], "needs --region=NAME"),

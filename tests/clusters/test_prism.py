@@ -15,9 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from jobs import DATASETS, ROOT, check, files, mine, shards
+from jobs import DATASETS, ROOT, files, mine, shards
 from prism import prism, prism_program, worker_pools
-from runs import TEXTS, all_shards, assert_figures_of_manifest, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
 from servers import free_port, running
 from stores import SERVERS, reached
 from toy import poisoned_words, word_count
@@ -51,12 +51,7 @@ def test_the_main_job_gives_the_same_bytes(
 ) -> None:
     environment = ["--environment_config", ",".join(pools)] if workers == "two pools" else []
     done = mine(str(books), str(tmp_path / "mix"), *ON_CLUSTER, endpoint, *environment)
-    assert done.returncode == 0, done.stderr
-    assert all_shards(tmp_path / "mix") == reference
-    assert "parse: 3 units" in done.stderr
-    assert "order: 1 unit" in done.stderr
-    checked = check(*(f"{tmp_path / 'mix'}{suffix}" for suffix in DATASETS))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert_main_job(done, tmp_path / "mix", reference)
 
 
 def test_the_main_job_over_object_storage(

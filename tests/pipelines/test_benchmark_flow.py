@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from literal import dump
 
 from pipelines import exchange
 from pipelines.stages import File, Stage, Work, run_unit
@@ -50,21 +51,6 @@ class Traced:
     def read_row_group(self, group: int, *, columns: list[str] | None = None, use_threads: bool) -> Any:
         self._note(columns)
         return self._reader.read_row_group(group, columns=columns, use_threads=use_threads)
-
-
-def dump(path: Path, pages: dict[int, str]) -> Path:
-    path.write_text(
-        "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
-        "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
-        '<namespace key="0" case="first-letter" /></namespaces></siteinfo>'
-        + "".join(
-            f"<page><title>Page {number}</title><ns>0</ns><id>{number}</id><revision><id>1</id><model>wikitext</model>"
-            f"<text>{text}</text></revision></page>"
-            for number, text in pages.items()
-        )
-        + "</mediawiki>"
-    )
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from literal import dump
 
 from pipelines import corpus, options
 from pipelines.builds import Build
@@ -151,21 +152,6 @@ def test_exact_duplicates(tmp_path, dedup, texts, expected, filtered, shard_byte
     ledger = manifest.stage("drop").ledger
     assert dict(ledger.filtered) == filtered
     assert manifest.rows == manifest.stage("extract").ledger.written - ledger.filtered.total()
-
-
-def dump(path: Path, pages: dict[int, str]) -> Path:
-    path.write_text(
-        "<mediawiki><siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname>"
-        "<base>https://en.wikipedia.org/wiki/Main_Page</base><case>first-letter</case><namespaces>"
-        '<namespace key="0" case="first-letter" /></namespaces></siteinfo>'
-        + "".join(
-            f"<page><title>Page {number}</title><ns>0</ns><id>{number}</id><revision><id>1</id><model>wikitext</model>"
-            f"<text>{text}</text></revision></page>"
-            for number, text in pages.items()
-        )
-        + "</mediawiki>"
-    )
-    return path
 
 
 def test_two_dumps_of_one_wiki_share_ids(tmp_path):
