@@ -36,15 +36,15 @@ from schemas.manifest import (
     SPLITS,
     Ledger,
 )
-from schemas.records import FILTER_REASONS, REDIRECTS, REJECT_REASONS, REJECTS
+from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS
 from schemas.storage import AtomicFile, Folder, parquet_writer
 
 WORK = "_work"
 REJECTS_ROLE = "rejects"
-SIDES = (REJECTS_ROLE, "redirects")
+SIDES = (REJECTS_ROLE, "redirects", "pages")
 """Roles of files that are published beside a dataset's shards."""
 
-_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS}
+_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _SIDE_ROWS = 50_000
 
 _RECORD = re.compile(r"done/(\d+)\.json")

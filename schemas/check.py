@@ -23,11 +23,11 @@ from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError, storage_error
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
 from schemas.offsets import check_offsets, find_documents
-from schemas.records import FILTER_REASONS, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
+from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
 from schemas.rules import OPTIONS, Breach, Broken, rules_of, shown
 from schemas.storage import Folder, parquet_file
 
-_SIDES = {"rejects": REJECTS, "redirects": REDIRECTS}
+_SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _CARD = "README.md"
 _OFFSETS = ("Sentence", "Context")
 """Records that point into documents."""

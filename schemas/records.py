@@ -86,6 +86,15 @@ REDIRECTS = schema(
     column("target_title", pa.string(), "the title it points to, without its fragment"),
 )
 
+PAGES = schema(
+    "Page",
+    term("source", "the dump's name"),
+    column("page_id", pa.string(), "the page's id in the source"),
+    column("title", pa.string(), "the page's title"),
+    column("entity_id", pa.string(), "the Wikidata id of what the page is about, empty if the input does not say"),
+    column("disambiguation", pa.bool_(), "whether the page only lists what its title may mean"),
+)
+
 SENTENCES = schema(
     "Sentence",
     column("sentence_id", pa.string(), "<doc_id>#<start_char>"),
@@ -148,6 +157,61 @@ CONTEXTS = schema(
     *PROVENANCE,
 )
 
+MENTION_FIELDS = (
+    term("entity_id", "the Wikidata id of the entity, empty where none is known"),
+    column("target_title", pa.string(), "the title of the entity's page, redirects followed"),
+    column("mention", pa.string(), "the anchor as it stands in the sentence: text[start_char:end_char]"),
+    column("sentence_id", pa.string(), "<doc_id>#<start of the sentence in the document's text>"),
+    column("text", pa.string(), "the sentence as it stands in the document's text"),
+    column("start_char", pa.uint32(), "start of the mention in `text`, the sentence"),
+    column("end_char", pa.uint32(), "end of the mention in `text`, the sentence"),
+    term("resolution", "how the target was found: qid, redirect, title or NIL (docs/mentions.md)"),
+    term("origin", "link: a hyperlink; title: the page's own title; repeat: an anchor linked before in the page"),
+)
+
+MENTIONS = schema(
+    "Mention",
+    *MENTION_FIELDS,
+    term("doc_id", "the document"),
+    *PROVENANCE,
+)
+
+PAIRED_FIELDS = tuple(each for each in MENTION_FIELDS if each.name not in ("resolution", "origin"))
+"""What a pair keeps of each of its two mentions; the rest is found by sentence_id."""
+
+
+def _of_side(field: pa.Field, side: int) -> pa.Field:
+    """The field of a mention as that of one of two."""
+    which = {1: b", of the first", 2: b", of the second"}[side]
+    metadata = {**field.metadata, b"description": field.metadata[b"description"] + which}
+    return field.with_name(f"{field.name}_{side}").with_metadata(metadata)
+
+
+MENTION_PAIRS = schema(
+    "MentionPair",
+    term("kind", "entity: two mentions of one entity; surface: of two entities that share the surface"),
+    column("key", pa.string(), "what the two share: the entity's Wikidata id, else its title, or the surface"),
+    *(_of_side(each, side) for side in (1, 2) for each in PAIRED_FIELDS),
+    column("unmasked", pa.uint8(), "which of the two keeps its words in training: 0 neither, 1 or 2 (by hash)"),
+)
+
+MASKED_MENTION_PAIRS = schema(
+    "MaskedMentionPair",
+    *MENTION_PAIRS,
+    column("anchor", pa.string(), "the first sentence, its mention masked unless `unmasked` is 1"),
+    column("positive", pa.string(), "the second sentence, its mention masked unless `unmasked` is 2"),
+)
+
+ALIAS_PAIRS = schema(
+    "AliasPair",
+    term("entity_id", "the Wikidata id of the entity, empty where none is known"),
+    column("target_title", pa.string(), "the title of the entity's page"),
+    column("alias_1", pa.string(), "a surface of the entity"),
+    column("alias_2", pa.string(), "another one, not more frequent; ties by UTF-8 bytes"),
+    column("count_1", pa.int64(), "mentions of the entity by the first"),
+    column("count_2", pa.int64(), "mentions of the entity by the second"),
+)
+
 REJECTS = schema(
     "Reject",
     term("stage", "the stage that refused it"),
@@ -158,7 +222,13 @@ REJECTS = schema(
     column("exception", pa.string(), "class and message of the error, empty where a limit refused it"),
 )
 
-RECORDS = {record_name(each): each for each in (DOCUMENTS, REDIRECTS, SENTENCES, PHRASES, CONTEXTS, REJECTS)}
+RECORDS = {
+    record_name(each): each
+    for each in (
+        *(DOCUMENTS, REDIRECTS, PAGES, SENTENCES, PHRASES, CONTEXTS),
+        *(MENTIONS, MENTION_PAIRS, MASKED_MENTION_PAIRS, ALIAS_PAIRS, REJECTS),
+    )
+}
 
 REJECT_REASONS = {
     "page_too_large": "a record longer than --max-page-bytes",
@@ -192,13 +262,25 @@ FILTER_REASONS = {
     "duplicate_document": "a document whose text another has (--dedup=documents), or the same document again",
     "duplicate_paragraph": "a document of which only short lines were left (--dedup=paragraphs)",
     "unknown_token": "a constituent with a word that the source does not tell",
-    "punctuation": "a constituent of punctuation only",
+    "punctuation": "a constituent or mention of punctuation only",
     "unbalanced": "a constituent with half of a pair of brackets or quotes: the parser went astray",
     "pronoun": "a lone pronoun or determiner",
-    "number": "a constituent of numbers only",
+    "number": "a constituent or mention of numbers only",
     "too_long": "a constituent longer than --max-phrase-tokens",
     "same_words": "a constituent over the same words as another, which counts",
     "too_rare": "a phrase that is not among the most frequent",
     "not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent",
+    "across_sentences": "an anchor that no sentence holds whole",
+    "whole_sentence": "a mention that is all of its sentence, or its sentence but for punctuation",
+    "long_sentence": "a mention in a sentence longer than --max-sentence-words",
+    "long_mention": "a mention longer than --max-mention-words",
+    "date": "a mention that is a date, a year or a part of one",
+    "list_page": "a mention on a page that lists: lists, indexes, disambiguation pages",
+    "to_disambiguation": "a link to a disambiguation page: no entity is meant",
+    "red_link": "a link to a title that is no page (--drop-red-links)",
+    "ambiguous_anchor": "a further mention of an anchor or title that is linked to two targets in the page",
+    "same_sentence": "a pair of mentions in one sentence, or in two of the same words",
+    "same_entity": "a pair by surface of two mentions of one entity: it is a pair by entity",
+    "crosses_splits": "a pair by surface whose entities belong to different splits",
 }
 """The closed list of reasons for which a stage leaves something out by a rule."""

@@ -23,7 +23,7 @@ from schemas.storage import Folder, parquet_file
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS
-from transforms.sources.items import Document, Filtered, Item, Link, Redirect, Rejected
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
 
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""
@@ -139,6 +139,8 @@ class Extract(Stage):
     def _take(self, item: Item, source: InputFile, shards: _Shards, write: UnitWriter) -> None:
         """Turn an item into a row, a count or an error."""
         write.ledger.read += 1
+        if not isinstance(item, Redirect | Corrupt) and item.page:
+            _keep_page(item.page, write)
         if isinstance(item, Document):
             if not self._sampled(item):
                 write.ledger.filtered["not_sampled"] += 1
@@ -180,6 +182,13 @@ class Extract(Stage):
         return n_ranges(size // _BYTES_A_KEY[self.dedup], rows_a_range=KEYS_A_RANGE)
 
 
+def _keep_page(page: Page, write: UnitWriter) -> None:
+    """The rows of a page, and of the titles that point to it, in the side tables."""
+    write.side("pages", page._replace(redirects=())._asdict())
+    for title in page.redirects:
+        write.side("redirects", Redirect(page.source, title, page.title)._asdict())
+
+
 class _Shards:
     """Writes documents as shards of at least `shard_bytes` of text, and their keys for the search for duplicates.
 
@@ -195,7 +204,8 @@ class _Shards:
 
     def add(self, document: Document) -> None:
         self._keys.add(document, shard=self.done, row=len(self._rows))
-        self._rows.append({**document._asdict(), "links": [link._asdict() for link in document.links]})
+        links = [link._asdict() for link in document.links]
+        self._rows.append({**document._replace(page=None)._asdict(), "links": links})
         self._bytes += len(document.text.encode())
         if self._bytes >= self._shard_bytes:
             self._flush()

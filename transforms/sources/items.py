@@ -20,6 +20,17 @@ class Link(NamedTuple):
     entity_id: str = ""
 
 
+class Page(NamedTuple):
+    """What a wiki says of an article beside its text: kept aside for the resolution of links."""
+
+    source: str
+    page_id: str
+    title: str
+    entity_id: str = ""  # Wikidata id
+    disambiguation: bool = False
+    redirects: tuple[str, ...] = ()  # titles that point to it, where the page itself lists them
+
+
 class Document(NamedTuple):
     """One document of plain text. A line is a paragraph, heading or list item; an empty line separates paragraphs."""
 
@@ -30,6 +41,7 @@ class Document(NamedTuple):
     licence: str
     text: str
     links: tuple[Link, ...] = ()
+    page: Page | None = None
 
 
 class Redirect(NamedTuple):
@@ -44,6 +56,7 @@ class Filtered(NamedTuple):
     """A record left out by a rule, such as a page outside the article namespace."""
 
     reason: str
+    page: Page | None = None
 
 
 class Rejected(NamedTuple):
@@ -53,6 +66,7 @@ class Rejected(NamedTuple):
     position: str
     excerpt: str
     exception: str = ""
+    page: Page | None = None
 
 
 class Corrupt(NamedTuple):
