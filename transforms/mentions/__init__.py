@@ -1,0 +1,1 @@
+"""Hyperlink mentions: their targets resolved, paired and masked (UCTopic; docs/mentions.md)."""
