@@ -20,7 +20,7 @@ from lxml import etree
 from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Redirect, Rejected, items_of
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
 from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
@@ -76,7 +76,7 @@ def _dbname(host: str) -> str:
 
 class WikipediaXml:
     name = "wikipedia-xml"
-    version = 2
+    version = 3
 
     def recognises(self, path: str, head: bytes) -> bool:
         return (
@@ -120,7 +120,7 @@ class WikipediaXml:
 WIKIPEDIA_XML = WikipediaXml()
 
 
-class _Page(NamedTuple):
+class _RawPage(NamedTuple):
     byte: int
     xml: bytes
 
@@ -131,7 +131,7 @@ def _parser() -> etree.XMLParser:
     )
 
 
-def _item(path: str, page: _Page, info: SiteInfo, options: ReadOptions) -> Item:
+def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> Item:
     try:
         element = etree.fromstring(page.xml, _parser())
     except etree.XMLSyntaxError as error:
@@ -147,12 +147,14 @@ def _item(path: str, page: _Page, info: SiteInfo, options: ReadOptions) -> Item:
         return Redirect(info.dbname, title, info.site.title(target))
     if model not in (None, "wikitext"):
         return Filtered(NOT_WIKITEXT)
+    about = Page(info.dbname, page_id, title, disambiguation=is_disambiguation(title, text))
     try:
         plain, links = plain_text(text, site=info.site, max_nodes=options.max_nodes, max_depth=options.max_depth)
     except TooComplex as refused:
-        return Rejected(refused.reason, f"byte {page.byte}, page {page_id}", f"{title}: {text}"[:_EXCERPT])
+        position, excerpt = f"byte {page.byte}, page {page_id}", f"{title}: {text}"[:_EXCERPT]
+        return Rejected(refused.reason, position, excerpt, page=about)
     if not plain:
-        return Filtered(NO_TEXT)
+        return Filtered(NO_TEXT, about)
     return Document(
         doc_id=f"{info.dbname}:{page_id}",
         source=info.dbname,
@@ -161,7 +163,22 @@ def _item(path: str, page: _Page, info: SiteInfo, options: ReadOptions) -> Item:
         licence=info.licence,
         text=plain,
         links=links,
+        page=about,
     )
+
+
+_DISAMBIGUATION = re.compile(
+    r"\{\{ *(?:[a-z -]*disambig(?:uation)?(?! (?:needed|inline|link))[a-z -]*|[a-z]{0,4}dab|hndis|geodis|schooldis|roaddis"
+    r"|hospitaldis|callsigndis|mil-unit-dis|begriffsklärung|homonymie|desambigua[a-zçãó]*|disambigua|doorverwijspagina|dp"
+    r"|неоднозначность|неоднозначність|неадназначнасць|ujednoznacznienie|förgrening|gren|rozcestník|aimai|曖昧さ回避|消歧义|消歧義"
+    r") *(?:\||\}\})|__DISAMBIG__",
+    re.IGNORECASE,
+)
+
+
+def is_disambiguation(title: str, wikitext: str) -> bool:
+    """Whether a page only lists what its title may mean, by the templates of larger Wikipedias for such pages."""
+    return title.endswith("(disambiguation)") or _DISAMBIGUATION.search(wikitext) is not None
 
 
 _REDIRECT = re.compile(r"\s*#redirect[^\[\n]*\[\[\s*:?([^\]|\n]+)", re.IGNORECASE)
@@ -176,7 +193,7 @@ def _redirect_target(page: etree._Element, text: str) -> str:
     return match[1] if match else ""
 
 
-def _unparsable(path: str, page: _Page, error: etree.XMLSyntaxError) -> Corrupt:
+def _unparsable(path: str, page: _RawPage, error: etree.XMLSyntaxError) -> Corrupt:
     excerpt = page.xml[:_EXCERPT].decode("utf-8", errors="replace")
     try:
         page.xml.decode("utf-8")
@@ -192,7 +209,9 @@ _END = b"</page>"
 _FOOTER = b"</mediawiki>"
 
 
-def _pages(filesystem: fs.FileSystem, path: str, segment: Segment, limit: int) -> Iterator[_Page | Rejected | Corrupt]:
+def _pages(
+    filesystem: fs.FileSystem, path: str, segment: Segment, limit: int
+) -> Iterator[_RawPage | Rejected | Corrupt]:
     """The pages that begin in a segment, in order, and what is wrong between and in them; one page in memory."""
     exact = _codec(filesystem, path) == "none"
     size = filesystem.get_file_info(path).size
@@ -263,7 +282,7 @@ class _Cutter:
         """Whether a page (or what may be the tag of one) has begun in the segment and not ended."""
         return self._page is not None or any(self._bytes.endswith(_BEGIN[:length]) for length in range(1, len(_BEGIN)))
 
-    def add(self, offset: int, data: bytes) -> Iterator[_Page | Rejected | Corrupt]:
+    def add(self, offset: int, data: bytes) -> Iterator[_RawPage | Rejected | Corrupt]:
         at = 0
         end = -1
         searched = max(0, len(self._bytes) - len(_END) + 1)
@@ -307,9 +326,9 @@ class _Cutter:
             yield Corrupt("truncated", self._page, f"{self._path!r} {what} at byte {self._page:,}; {REMEDY}", excerpt)
         self._page, self._skipped, self._head = None, 0, b""
 
-    def _finished(self, xml: bytes) -> _Page | Rejected:
+    def _finished(self, xml: bytes) -> _RawPage | Rejected:
         assert self._page is not None
-        page = _Page(self._page, xml)
+        page = _RawPage(self._page, xml)
         size = self._skipped + len(xml)
         head = (self._head or xml)[: 4 * _EXCERPT].decode("utf-8", "replace")
         self._page, self._skipped, self._head = None, 0, b""

@@ -422,7 +422,7 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
     prefix, colon, _ = written.partition(":")
     if colon and not listed and site.namespace(written) in (6, 14):
         return GAP + trail
-    is_link = site.namespace(written) >= 0  # not Special: and Media:
+    is_link = site.namespace(written) == 0  # to an article: what stands for an entity
     if colon:
         # Prefixes of languages are written small: "CSI: Miami" is a title.
         sister = prefix.strip().lower() in _SISTERS
