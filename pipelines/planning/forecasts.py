@@ -11,8 +11,9 @@ from pipelines.planning.estimates import Estimate, growth, makespan
 from pipelines.planning.measuring import Measured
 from pipelines.stages import SIDES, Completion
 from pipelines.steps.contexts import CONTEXTS_A_SHARD, ROWS_A_RANGE, Choose, Cut
-from pipelines.steps.count import MOST_SHARDS, TOKENS_A_RANGE, UNITS, AddUp
+from pipelines.steps.count import TOKENS_A_RANGE, AddUp
 from pipelines.steps.extract import SHARDS_A_DROP, Extract
+from pipelines.steps.units import MOST_SHARDS, UNITS
 from schemas.manifest import SPLITS, Manifest
 from schemas.storage import Folder
 
@@ -239,7 +240,7 @@ class Forecaster:
 
     @property
     def _units(self) -> Estimate:
-        """Units of the stages over sentences, as `steps.count.shards_a_unit` cuts them."""
+        """Units of the stages over sentences, as `steps.units.shards_a_unit` cuts them."""
         return self._shards.map(lambda n: float(-(-n // min(max(n // UNITS, 1), MOST_SHARDS))))
 
     def _in_units(self, of: Callable[[Estimate], Estimate]) -> Estimate:

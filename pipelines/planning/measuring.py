@@ -29,9 +29,9 @@ from pipelines.planning.pieces import (
 from pipelines.planning.raw import first_documents, pieces_of, sample_raw
 from pipelines.progress import Progress
 from pipelines.stages import Completion, File, Stage, UnitWriter, Work, location
-from pipelines.steps.count import All
 from pipelines.steps.extract import Extract
 from pipelines.steps.parse import Parse, cached_parser
+from pipelines.steps.units import All
 from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
 from transforms.phrases.counting import COUNTS, merge_counts
 

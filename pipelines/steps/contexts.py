@@ -18,7 +18,8 @@ import xxhash
 
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.count import SentenceShards, read_sentences, sentence_units, shards_a_unit
+from pipelines.steps.count import read_sentences
+from pipelines.steps.units import Shards, shard_units, shards_a_unit
 from schemas.keys import is_validation, row_key
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
@@ -90,7 +91,7 @@ class RowRange(NamedTuple):
 def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[PhraseRange]:
     """Equal ranges of phrase numbers, so many that the candidates of one fit into memory."""
     manifest = read_manifest(phrases)
-    units = len(sentence_units(sentences, 0))
+    units = len(shard_units(sentences, 0))
     ledger = manifest.stage("count").ledger
     assert ledger is not None
     parts = n_ranges(min(ledger.written, units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
@@ -130,7 +131,7 @@ class Choose(Stage):
 
     name: ClassVar[str] = "choose"
     counts: ClassVar[str] = "occurrences"
-    Unit: ClassVar[type] = SentenceShards
+    Unit: ClassVar[type] = Shards
 
     rules: PhraseRules
     contexts_per_phrase: int
@@ -138,11 +139,11 @@ class Choose(Stage):
     sentences: str = location()
     phrases: str = location()
 
-    def plan(self, work: Work) -> list[SentenceShards]:
+    def plan(self, work: Work) -> list[Shards]:
         sentences = Folder(self.sentences)
-        return sentence_units(sentences, len(_phrase_ranges(Folder(self.phrases), sentences, self.contexts_per_phrase)))
+        return shard_units(sentences, len(_phrase_ranges(Folder(self.phrases), sentences, self.contexts_per_phrase)))
 
-    def process(self, unit: SentenceShards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: UnitWriter) -> None:
         phrases, sentences = Folder(self.phrases), Folder(self.sentences)
         manifest = read_manifest(phrases)
         vocabulary = _vocabulary(self.phrases, manifest.fingerprint)
@@ -189,7 +190,7 @@ class Keep(Stage):
         )
         sentences = Folder(self.sentences)
         part = kept.column("shard").to_numpy() // shards_a_unit(sentences)
-        write_parts(write, "kept", kept, part, parts=len(sentence_units(sentences, 0)))
+        write_parts(write, "kept", kept, part, parts=len(shard_units(sentences, 0)))
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Cut(Stage):
         ranges = [n_ranges(int(rows * share), rows_a_range=CONTEXTS_A_SHARD) if share else 0 for share in shares]
         return [
             CutShards(number, unit.first, unit.paths, documents[unit.first : unit.first + len(unit.paths)], ranges)
-            for number, unit in enumerate(sentence_units(Folder(self.sentences), 0))
+            for number, unit in enumerate(shard_units(Folder(self.sentences), 0))
         ]
 
     def process(self, unit: CutShards, write: UnitWriter) -> None:

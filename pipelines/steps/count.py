@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import pyarrow as pa
 
 from pipelines.exchange import merge_sorted, n_ranges, read_range, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.steps.units import All, Range, Shards, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.phrases.counting import (
@@ -24,43 +25,10 @@ from transforms.phrases.counting import (
 from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import SENTENCE_COLUMNS
 
-UNITS, MOST_SHARDS = 64, 32
-"""A stage over sentences has about so many units, of so many shards at most: few files in the exchanges."""
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21
 """Rows that a merge of all ranges holds at most."""
 PHRASES_A_SHARD = 1_000_000
-
-
-class SentenceShards(NamedTuple):
-    """Consecutive shards of the sentences dataset, the first of them number `first`."""
-
-    first: int
-    paths: list[str]
-    ranges: int
-
-
-class Range(NamedTuple):
-    """A range of keys of an exchange."""
-
-    number: int
-    ranges: int
-
-
-class All(NamedTuple):
-    """The whole of it: a unit of a stage that has only one."""
-
-
-def shards_a_unit(sentences: Folder) -> int:
-    """How many consecutive shards of sentences are one unit."""
-    return min(max(len(read_manifest(sentences).shards) // UNITS, 1), MOST_SHARDS)
-
-
-def sentence_units(sentences: Folder, ranges: int) -> list[SentenceShards]:
-    """The shards of sentences in runs of `shards_a_unit`."""
-    paths = [shard.path for shard in read_manifest(sentences).shards]
-    step = shards_a_unit(sentences)
-    return [SentenceShards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]
 
 
 def read_sentences(sentences: Folder, path: str) -> pa.Table:
@@ -75,16 +43,16 @@ class Count(Stage):
 
     name: ClassVar[str] = "count"
     counts: ClassVar[str] = "constituents"
-    Unit: ClassVar[type] = SentenceShards
+    Unit: ClassVar[type] = Shards
 
     rules: PhraseRules
     sentences: str = location()
 
-    def plan(self, work: Work) -> list[SentenceShards]:
+    def plan(self, work: Work) -> list[Shards]:
         folder = Folder(self.sentences)
-        return sentence_units(folder, n_ranges(read_manifest(folder).counter("tokens"), rows_a_range=TOKENS_A_RANGE))
+        return shard_units(folder, n_ranges(read_manifest(folder).counter("tokens"), rows_a_range=TOKENS_A_RANGE))
 
-    def process(self, unit: SentenceShards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: UnitWriter) -> None:
         tables = []
         for path in unit.paths:
             shard = count_shard(read_sentences(Folder(self.sentences), path), self.rules)

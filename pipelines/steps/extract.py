@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from pipelines.exchange import n_ranges, read_sorted, write_parts, write_ranges
 from pipelines.stages import File, Stage, UnitWriter, Work, location
-from pipelines.steps.count import Range
+from pipelines.steps.units import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS
 from schemas.storage import Folder, parquet_file

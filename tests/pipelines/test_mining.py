@@ -28,14 +28,15 @@ from pipelines.launch import main
 from pipelines.mine_contexts import COMMAND, build
 from pipelines.steps import contexts as context_steps
 from pipelines.steps import count as count_steps
+from pipelines.steps import units as unit_steps
 from schemas.manifest import read_manifest
 from schemas.records import PHRASE_LABELS, PHRASES
 from schemas.storage import Folder
 from transforms.contexts.windows import WindowRules
 
 SMALL = (
-    (count_steps, "UNITS", 1),
-    (count_steps, "MOST_SHARDS", 2),
+    (unit_steps, "UNITS", 1),
+    (unit_steps, "MOST_SHARDS", 2),
     (count_steps, "TOKENS_A_RANGE", 1500),
     (count_steps, "MERGE_ROWS", 4096),
     (count_steps, "PHRASES_A_SHARD", 700),
@@ -382,7 +383,7 @@ def test_the_same_bytes_for_any_order_and_size_of_units(tmp_path, real, referenc
     mine_datasets(tmp_path / "backwards", *real, order=-1)
     assert [shards_of(tmp_path / "backwards" / name) for name in names] == wanted
     for module, name, value in (
-        (count_steps, "MOST_SHARDS", 3),
+        (unit_steps, "MOST_SHARDS", 3),
         (count_steps, "TOKENS_A_RANGE", 400),
         (count_steps, "MERGE_ROWS", 1 << 20),
         (context_steps, "ROWS_A_RANGE", 77),

@@ -168,9 +168,9 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
 
 
 _DISAMBIGUATION = re.compile(
-    r"\{\{ *(?:[a-z -]*disambig(?:uation)?(?! (?:needed|inline|link))[a-z -]*|[a-z]{0,4}dab|hndis|geodis|schooldis|roaddis"
-    r"|hospitaldis|callsigndis|mil-unit-dis|begriffsklärung|homonymie|desambigua[a-zçãó]*|disambigua|doorverwijspagina|dp"
-    r"|неоднозначность|неоднозначність|неадназначнасць|ujednoznacznienie|förgrening|gren|rozcestník|aimai|曖昧さ回避|消歧义|消歧義"
+    r"\{\{ *(?:[a-z -]*disambig(?:uation)?(?! (?:needed|inline|link))[a-z -]*|[a-z]{0,4}dab|hndis|geodis|schooldis"
+    r"|roaddis|hospitaldis|callsigndis|mil-unit-dis|begriffsklärung|homonymie|desambigua[a-zçãó]*|disambigua|dp"
+    r"|doorverwijspagina|неоднозначность|неоднозначність|неадназначнасць|ujednoznacznienie|förgrening|gren|rozcestník|aimai|曖昧さ回避|消歧义|消歧義"
     r") *(?:\||\}\})|__DISAMBIG__",
     re.IGNORECASE,
 )

@@ -1,0 +1,42 @@
+"""Units that several steps share: runs of a dataset's shards, ranges of an exchange, the whole."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+
+UNITS, MOST_SHARDS = 64, 32
+"""A stage over shards has about so many units, of so many shards at most: few files in the exchanges."""
+
+
+class Shards(NamedTuple):
+    """Consecutive shards of a dataset, the first of them number `first`."""
+
+    first: int
+    paths: list[str]
+    ranges: int  # of the exchange that they are the map of
+
+
+class Range(NamedTuple):
+    """A range of keys of an exchange."""
+
+    number: int
+    ranges: int
+
+
+class All(NamedTuple):
+    """The whole of it: a unit of a stage that has only one."""
+
+
+def shards_a_unit(dataset: Folder) -> int:
+    """How many consecutive shards are one unit."""
+    return min(max(len(read_manifest(dataset).shards) // UNITS, 1), MOST_SHARDS)
+
+
+def shard_units(dataset: Folder, ranges: int) -> list[Shards]:
+    """The shards of a dataset in runs of `shards_a_unit`."""
+    paths = [shard.path for shard in read_manifest(dataset).shards]
+    step = shards_a_unit(dataset)
+    return [Shards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]
