@@ -1,0 +1,260 @@
+"""Mentions: the hyperlinks of a document in their sentences.
+
+UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, the page it links to its meaning.
+Sentences are those of `transforms.parsing.sentences`, so that a mention's sentence_id is that of a parse, too.
+
+A page's own title, and anchors that it has linked before, are mentions as well where they stand without a link; whoever
+asks for them gets them as candidates of their own, with their origin.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from transforms.mentions.dates import is_date
+from transforms.parsing.sentences import sentence_starts
+
+LINK, TITLE, REPEAT = "link", "title", "repeat"
+
+
+class MentionRules(NamedTuple):
+    """Which links become mentions; part of the fingerprint."""
+
+    max_mention_words: int = 10
+    max_sentence_words: int = 100
+    drop_numbers: bool = True
+    drop_dates: bool = True
+    drop_lists: bool = True
+    drop_whole_sentences: bool = True
+    drop_disambiguation: bool = True
+    drop_red_links: bool = False
+    own_titles: bool = False
+    repeated_anchors: bool = False
+
+
+class Target(NamedTuple):
+    """What a title means. `resolution` says how that was found: qid, redirect, title or NIL."""
+
+    entity_id: str
+    title: str
+    resolution: str
+    disambiguation: bool = False
+
+
+class Span(NamedTuple):
+    """A candidate: code points [start, end) of a document's text, and the title that it stands for."""
+
+    start: int
+    end: int
+    title: str
+    entity_id: str  # as the link itself says; mostly empty
+    origin: str
+
+
+class Source(NamedTuple):
+    """A document as mentions need it."""
+
+    title: str
+    text: str
+    links: Sequence[Mapping[str, Any]]  # as in the column `links` of documents
+
+
+class Found(NamedTuple):
+    """A mention in its sentence; offsets are those of the sentence, whose own start is in the document."""
+
+    target: Target
+    mention: str
+    sentence_start: int
+    text: str
+    start_char: int
+    end_char: int
+    origin: str
+
+
+def titles_of(document: Source, rules: MentionRules) -> list[str]:
+    """The titles that are to be resolved before `find_mentions`: those linked to, and the page's own."""
+    return [document.title, *(link["target_title"] for link in document.links)]
+
+
+def find_mentions(
+    document: Source, targets: Mapping[str, Target], rules: MentionRules, filtered: Counter[str]
+) -> Iterator[Found]:
+    """The mentions of a document in order; counts what is left out, by reason.
+
+    `targets` has what each of `titles_of` means. As many spans as `spans_of` gives are mentions or counted.
+    """
+    spans, ambiguous = spans_of(document, rules)
+    filtered.update({"ambiguous_anchor": ambiguous} if ambiguous else {})
+    own = targets.get(document.title)
+    if rules.drop_lists and (_LIST_TITLE.match(document.title) or (own is not None and own.disambiguation)):
+        filtered.update({"list_page": len(spans)} if spans else {})
+        return
+    for span, sentence in zip(spans, _sentences(document.text, spans), strict=True):
+        if sentence is None:
+            filtered["across_sentences"] += 1
+            continue
+        start, end = sentence
+        found = Found(
+            _target(span, targets),
+            document.text[span.start : span.end],
+            start,
+            document.text[start:end],
+            span.start - start,
+            span.end - start,
+            span.origin,
+        )
+        if reason := _reason(found, rules):
+            filtered[reason] += 1
+        else:
+            yield found
+
+
+def _target(span: Span, targets: Mapping[str, Target]) -> Target:
+    target = targets[span.title]
+    if span.entity_id and not target.entity_id:
+        return target._replace(entity_id=span.entity_id, resolution="qid")
+    return target
+
+
+_LIST_TITLE = re.compile(
+    r"(?:list|lists|index|outline|timeline|glossary|table|comparison|bibliography) of ", re.IGNORECASE
+)
+_WORD_CHARACTER = re.compile(r"\w")
+_LETTER = re.compile(r"[^\W\d_]")
+_NUMBER = re.compile(r"[\W\d_]*(?:\d(?:st|nd|rd|th|s)?[\W\d_]*)?")
+
+
+def _reason(found: Found, rules: MentionRules) -> str:
+    """Why a mention is left out; empty if it is not. The first reason that holds counts."""
+    mention, target = found.mention, found.target
+    if not _WORD_CHARACTER.search(mention):
+        return "punctuation"
+    if rules.drop_dates and is_date(mention, target.title):
+        return "date"
+    if rules.drop_numbers and _NUMBER.fullmatch(mention):
+        return "number"
+    if len(mention.split()) > rules.max_mention_words:
+        return "long_mention"
+    if len(found.text.split()) > rules.max_sentence_words:
+        return "long_sentence"
+    if rules.drop_whole_sentences and not _LETTER.search(found.text[: found.start_char] + found.text[found.end_char :]):
+        return "whole_sentence"
+    if rules.drop_disambiguation and target.disambiguation:
+        return "to_disambiguation"
+    if rules.drop_red_links and target.resolution == "NIL":
+        return "red_link"
+    return ""
+
+
+# Sentences
+
+
+def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
+    """The sentence [start, end) around each span, None where none holds it whole. Spans come in order."""
+    line_end = -1
+    starts: list[int] = []
+    for span in spans:
+        if span.start > line_end or line_end < 0:
+            line_start = text.rfind("\n", 0, span.start) + 1
+            line_end = text.find("\n", span.start)
+            line_end = len(text) if line_end < 0 else line_end
+            line = text[line_start:line_end]
+            indent = len(line) - len(line.lstrip())
+            starts = [line_start + max(each, indent) for each in sentence_starts(line)]
+        place = bisect_right(starts, span.start) - 1
+        start = starts[place]
+        end = starts[place + 1] if place + 1 < len(starts) else line_end
+        end = start + len(text[start:end].rstrip())
+        yield (start, end) if start <= span.start and span.end <= end else None
+
+
+# Spans
+
+
+def spans_of(document: Source, rules: MentionRules) -> tuple[list[Span], int]:
+    """The candidates of a document in order, and how many further ones were left out as ambiguous."""
+    spans = [
+        Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], LINK)
+        for link in document.links
+    ]
+    if not (rules.own_titles or rules.repeated_anchors):
+        return spans, 0
+    further, ambiguous = _further(document, spans, rules)
+    return sorted([*spans, *further]), ambiguous
+
+
+def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tuple[list[Span], int]:
+    """Where the text names an entity without a link: by the page's title, or as a link before it did."""
+    text = document.text
+    known = _surfaces(document, links, rules)
+    by_word: dict[str, list[str]] = {}
+    for surface in sorted(known, key=lambda each: (-len(each), each)):
+        by_word.setdefault(_first_word(surface), []).append(surface)
+    found: list[Span] = []
+    ambiguous = 0
+    waiting = iter([*links, Span(len(text), len(text), "", "", LINK)])
+    link = next(waiting)
+    behind = 0
+    for word in _WORD.finditer(text):
+        start = word.start()
+        while link.end <= start and link.start < len(text):
+            link = next(waiting)
+        if start < behind or link.start <= start:
+            continue
+        for surface in by_word.get(word[0], ()):
+            end = start + len(surface)
+            of = known[surface]
+            if (
+                start >= of.since
+                and end <= link.start
+                and text.startswith(surface, start)
+                and not _WORD_CHARACTER.match(text, end)
+            ):
+                behind = end
+                if of.span is None:
+                    ambiguous += 1
+                else:
+                    found.append(of.span._replace(start=start, end=end))
+                break
+    return found, ambiguous
+
+
+class _Surface(NamedTuple):
+    """What a surface stands for in a page from `since` on; None if it is linked to two targets."""
+
+    since: int
+    span: Span | None
+
+
+_WORD = re.compile(r"\w+")
+_QUALIFIER = re.compile(r" \([^()]*\)$")
+_MIN_LETTERS = 3
+
+
+def _surfaces(document: Source, links: Sequence[Span], rules: MentionRules) -> dict[str, _Surface]:
+    known: dict[str, _Surface] = {}
+    targets: dict[str, set[str]] = {}
+    for link in links:
+        surface = document.text[link.start : link.end]
+        targets.setdefault(surface, set()).add(link.title)
+        if rules.repeated_anchors and surface not in known:
+            known[surface] = _Surface(link.end, link._replace(origin=REPEAT))
+    if rules.own_titles:
+        name = _QUALIFIER.sub("", document.title)
+        known[name] = _Surface(0, Span(0, 0, document.title, "", TITLE))
+        targets.setdefault(name, set()).add(document.title)
+    return {
+        surface: of if len(targets[surface]) == 1 else of._replace(span=None)
+        for surface, of in known.items()
+        if len(_LETTER.findall(surface)) >= _MIN_LETTERS and _WORD.match(surface)
+    }
+
+
+def _first_word(surface: str) -> str:
+    match = _WORD.match(surface)
+    assert match
+    return match[0]
