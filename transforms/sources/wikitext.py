@@ -15,17 +15,31 @@ and in the anchor, the offsets are exact. MediaWiki's rules are followed where t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cached_property
-from html.entities import html5
 
 from transforms.sources.items import Link
+from transforms.sources.prose import (
+    BREAK,
+    CLOSE,
+    ENTITY,
+    GAP,
+    MIDDLE,
+    OPEN,
+    PSEUDO_HEADING,
+    SCHEME,
+    SPOKEN_MATH,
+    Blocks,
+    TooComplex,
+    check_depth,
+    close_gaps,
+    entity,
+    one_line,
+    place_links,
+    plain_spaces,
+    power,
+    without_marks,
+)
 from transforms.sources.templates import expand, expansion_of
-from transforms.sources.text import REMOVED, USELESS_JOINER, clean
-
-GAP = "\x01"  # something was dropped here
-OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
-BREAK = "\x05"  # a line break inside a paragraph
 
 # Characters that are no markup (from <nowiki> or an entity) stand as others until the end. None of these is white
 # space to str.split.
@@ -34,19 +48,10 @@ _STAND_IN = "\x00\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1
 _PROTECT = str.maketrans(_LITERAL, _STAND_IN)
 _UNPROTECT = dict(zip(_STAND_IN, _LITERAL, strict=True))
 _PROTECTED = re.compile(f"[{_STAND_IN}]")
-_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def _unprotected(text: str) -> str:
     return _PROTECTED.sub(lambda match: _UNPROTECT[match[0]], text)
-
-
-class TooComplex(Exception):
-    """A page beyond a limit on measured markup; `reason` is "too_many_nodes" or "too_deep"."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
-        super().__init__(message)
 
 
 class Site:
@@ -111,16 +116,19 @@ def plain_text(
     nodes = wikitext.count("{{") + wikitext.count("[[") + wikitext.count("<") + wikitext.count("{|")
     if nodes > max_nodes:
         raise TooComplex("too_many_nodes", f"{nodes:,} nodes of markup, limit {max_nodes:,}")
-    text = _FORGED.sub("", wikitext).replace("\r\n", "\n").replace("\u2028", " ").replace("\u2029", " ")
+    text = without_marks(wikitext)
     text = _outline(text, max_depth)
     text = _characters(text)
     text = _tags(text)
     targets: list[str] = []
     text = _links(text, site, targets, max_depth)
-    text = _BOLD_LINE.sub(rf"\n{'=' * _PSEUDO_HEADING}\1{'=' * _PSEUDO_HEADING}", text)
+    text = _BOLD_LINE.sub(rf"\n{'=' * PSEUDO_HEADING}\1{'=' * PSEUDO_HEADING}", text)
     text = _quotes(text)
-    text = _close_gaps(text)
-    return _place_links(_lines(text), targets)
+    text = _lines(close_gaps(text))
+    if _PROTECTED.search(text) or _PROTECTED.search("".join(targets)):
+        text = _unprotected(text)
+        targets = [_unprotected(target) for target in targets]
+    return place_links(text, targets)
 
 
 # 1. Templates, tables, references, comments
@@ -140,7 +148,6 @@ _OUTLINE = re.compile(
 _CLOSING_TAGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
 _TEMPLATE_NAME = re.compile(r"[^|{}<>\[\]]{0,100}")
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
-_SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
 
 
 class _Frame:
@@ -224,17 +231,12 @@ def _outline(text: str, max_depth: int) -> str:
                 content = text[position : end_tag.start()]
                 position = end_tag.end()
             pieces.append(_opaque(name, content, match[2], max_depth))
-        _check_depth(stack, max_depth)
+        check_depth(stack, max_depth)
         pieces = stack[-1].pieces if stack else root
     pieces.append(text[position:])
     for frame in stack:  # never closed
         root.extend(_without_opener(frame))
     return "".join(root)
-
-
-def _check_depth(stack: Sequence[object], max_depth: int) -> None:
-    if len(stack) > max_depth:
-        raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
 
 
 def _at_line_start(text: str, position: int) -> bool:
@@ -276,7 +278,7 @@ def _opaque(name: str, content: str, attributes: str, max_depth: int) -> str:
         return _verse(content.translate(_PROTECT)) if name == "pre" else content.translate(_PROTECT)
     if name == "poem":
         return _verse(_outline(content, max_depth))
-    if name in {"math", "chem", "ce"} and _SPOKEN_MATH.fullmatch(content):
+    if name in {"math", "chem", "ce"} and SPOKEN_MATH.fullmatch(content):
         return content.strip()
     return GAP
 
@@ -287,31 +289,11 @@ def _verse(content: str) -> str:
 
 # 2. Characters, tags, links, quotes
 
-_ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
-_SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_INVISIBLE = re.compile(f"[{''.join(character for character in REMOVED if character > '~')}]")
-
-
-def _entity(match: re.Match[str]) -> str:
-    decimal, hexadecimal, name = match.groups()
-    if name:
-        character = html5.get(name + ";", match[0])
-    else:
-        code = int(decimal) if decimal else int(hexadecimal, 16)
-        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            return match[0]
-        character = chr(code)
-    if character < " ":
-        return " "
-    return character.translate(_PROTECT)
-
 
 def _characters(text: str) -> str:
     if "&" in text:
-        text = _ENTITY.sub(_entity, text)
-    if not text.isascii() or "\x7f" in text:
-        text = _INVISIBLE.sub("", text)
-    return _SPACES.sub(" ", text)
+        text = ENTITY.sub(lambda match: entity(match).translate(_PROTECT), text)
+    return plain_spaces(text)
 
 
 _SPACED = "p|div|blockquote|center|ul|ol|dl|h[1-6]|hr|section|article|header|footer|figure|details|caption|tr|table"
@@ -343,17 +325,11 @@ def _tags(text: str) -> str:
 
 
 def _power(match: re.Match[str]) -> str:
-    """10<sup>6</sup> is 10^6; but m<sup>2</sup> is m2."""
-    before = match.string[match.start() - 1] if match.start() else ""
-    return f"^{match[1]}" if before.isdecimal() else match[1]
+    return power(match[1], match.string[match.start() - 1] if match.start() else "")
 
 
-_SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
-_EXTERNAL = re.compile(
-    rf"\[(?:{_SCHEME})[^\s\[\]<>{OPEN}{CLOSE}{GAP}]*((?:[ {OPEN}{GAP}][^\[\]\n]*)?)\]", re.IGNORECASE
-)
-_IS_URL = re.compile(_SCHEME, re.IGNORECASE)
-_ONLY_URL = re.compile(rf"(?:{_SCHEME})\S+", re.IGNORECASE)
+_EXTERNAL = re.compile(rf"\[(?:{SCHEME})[^\s\[\]<>{OPEN}{CLOSE}{GAP}]*((?:[ {OPEN}{GAP}][^\[\]\n]*)?)\]", re.IGNORECASE)
+_IS_URL = re.compile(SCHEME, re.IGNORECASE)
 _LANGUAGE_PREFIX = re.compile(
     r"[a-z]{2,3}|simple|zh-(?:min-nan|classical|yue)|be-(?:x-old|tarask)|roa-(?:rup|tara)|map-bms|cbk-zam|nds-nl"
     r"|fiu-vro|bat-smg|sr-ec|sr-el"
@@ -400,7 +376,7 @@ def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> 
         position = match.end()
         if match[0] == "[[":
             stack.append([])
-            _check_depth(stack, max_depth)
+            check_depth(stack, max_depth)
         elif stack:
             content = "".join(stack.pop())
             target, pipe, label = content.partition("|")
@@ -444,7 +420,7 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
         return label + trail
     before = " " if label[:1].isspace() else ""
     after = " " if label[-1:].isspace() and not trail else ""
-    anchor = " ".join(_without_joiners((label + trail).replace(GAP, "").replace(BREAK, " ")).split())
+    anchor = one_line(label + trail)
     if not anchor or not is_link:
         return before + anchor + after or GAP
     targets.append(title)
@@ -459,7 +435,6 @@ def _pipe_trick(title: str) -> str:
     return name.partition(", ")[0]
 
 
-_PSEUDO_HEADING = 7  # the level of a line all in bold or of a term alone, below any heading's
 _BOLD_LINE = re.compile(r"\n'''([^\n']+)'''[ \t]*(?=\n)")
 _RUN = re.compile(r"'{2,}")
 _ODD_RUN = re.compile(r"''''(?:''|(?!'))")
@@ -507,81 +482,10 @@ def _rank(before: str) -> int:
 # 3. Gaps and lines
 
 
-def _close_gaps(text: str) -> str:
-    """Close up where something was dropped: no empty brackets, no doubled commas, no space before a full stop."""
-    if GAP not in text:
-        return text
-    parts = text.split(GAP)
-    out = [parts[0]]
-    for right in parts[1:]:
-        right = _close_gap(out, right)
-        if right:
-            out.append(right)
-    return "".join(out)
-
-
-_OPENING = frozenset(("", " ", "\n", "(", "[", "“", "‘", "«"))
-_CLOSING = ".,;:!?)]}»”\n"
-
-
-def _close_gap(out: list[str], right: str) -> str:
-    """Join `right` behind `out`, cutting both where they meet; returns what is left of `right`."""
-    spaced = False
-    for _ in range(8):  # nested brackets that all lost their content; nobody writes more
-        spaced = _strip_end(out, " ") or right[:1] == " " or spaced
-        right = right.lstrip(",;: " if _last(out) in {"(", "["} else " ")
-        if right[:1] != ")":
-            break
-        _strip_end(out, " ,;:")
-        if _last(out) != "(":
-            return right
-        _drop_last(out)
-        right = right[1:]
-    if not right:
-        # The next gap may follow at once: the space stays with the left.
-        if spaced and _last(out) not in _OPENING:
-            out.append(" ")
-        return ""
-    if right[0] == "," and _last(out) in {";", ":"}:
-        return " " + right.lstrip(", ")
-    if right[0] in ",;:." and _last(out) in {",", ";", ":"}:
-        _strip_end(out, " ,;:")
-    if right[0] in _CLOSING or _last(out) in _OPENING:
-        return right
-    # Where a reference stood between two sentences, it may have stood for the space.
-    return " " + right if spaced or (_last(out) in {".", ",", ";", "!", "?"} and right[0].isupper()) else right
-
-
-def _last(out: list[str]) -> str:
-    return out[-1][-1:] if out else ""
-
-
-def _drop_last(out: list[str]) -> None:
-    """Remove the last character, copying little of a long text."""
-    piece = out.pop()
-    out.extend(filter(None, (piece[:-64], piece[-64:-1])))
-
-
-def _strip_end(out: list[str], characters: str) -> bool:
-    """Strip the end of the text in `out`; whether there was anything to strip."""
-    stripped = False
-    while out:
-        kept = out[-1].rstrip(characters)
-        stripped = stripped or len(kept) < len(out[-1])
-        if kept:
-            out[-1] = kept
-            break
-        out.pop()
-    return stripped
-
-
 _HEADING = re.compile(r"(={1,7})(.+?)\1")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
 _WHOLE_LINKS = re.compile(f"[^{OPEN}{CLOSE}]*(?:{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}[^{OPEN}{CLOSE}]*){{0,100}}")
-_LEADING_PUNCTUATION = re.compile(r"^(?:[.,;:)]{1,3} )+|^[,;:]+")
-_PUNCTUATION = re.compile(r"[,;.)](?: |$)")
-_HAS_WORD = re.compile(r"\w")
 _COLON = re.compile(f" ?: | :|({OPEN}[^{CLOSE}]*{CLOSE})")
 
 
@@ -591,7 +495,7 @@ def _lines(text: str) -> str:
         text = _MAGIC_WORD.sub("", text)
     if "-{" in text:
         text = _VARIANT.sub(_variant, text)
-    blocks = _Blocks()
+    blocks = Blocks()
     for raw in text.split("\n"):
         line = raw.strip()
         if not line:
@@ -608,7 +512,7 @@ def _lines(text: str) -> str:
                     blocks.item(item[: colon.start()])
                     blocks.item(item[colon.end() :])
                 else:
-                    blocks.heading(_PSEUDO_HEADING, item)
+                    blocks.heading(PSEUDO_HEADING, item)
             else:
                 blocks.item(item)
         elif first == "|" or line.startswith(("{|", "!-", "! ")) or ("!!" in line and first == "!"):
@@ -626,90 +530,3 @@ def _variant(match: re.Match[str]) -> str:
     first = match[1].rpartition("|")[2].partition(";")[0]
     shown = first.rpartition(":")[2].strip()
     return shown if _WHOLE_LINKS.fullmatch(shown) and _WHOLE_LINKS.fullmatch(match[1]) else match[0]
-
-
-class _Blocks:
-    """Collects blocks of lines; a heading waits until something stands under it."""
-
-    def __init__(self) -> None:
-        self._blocks: list[str] = []
-        self._paragraph: list[str] = []
-        self._items: list[str] = []
-        self._headings: list[tuple[int, str]] = []
-
-    def prose(self, line: str) -> None:
-        if self._items:
-            self.end_paragraph()
-        if self._paragraph and _PUNCTUATION.match(line):
-            self._paragraph[-1] += line  # what it followed was dropped with its line
-        else:
-            self._paragraph.append(line)
-
-    def item(self, line: str) -> None:
-        if self._paragraph:
-            self.end_paragraph()
-        line = _tidy(line.replace(BREAK, " "))
-        if line:
-            self._items.append(line)
-
-    def heading(self, level: int, line: str) -> None:
-        self.end_paragraph()
-        while self._headings and self._headings[-1][0] >= level:
-            self._headings.pop()
-        line = _tidy(line.replace(BREAK, " "))
-        if line:
-            self._headings.append((level, line))
-
-    def end_paragraph(self) -> None:
-        lines = self._items
-        if self._paragraph:
-            lines = [tidy for line in " ".join(self._paragraph).split(BREAK) if (tidy := _tidy(line))]
-        if lines:
-            self._blocks.extend(line for _, line in self._headings)
-            self._blocks.append("\n".join(lines))
-            self._headings = []
-        self._items = []
-        self._paragraph = []
-
-    def text(self) -> str:
-        self.end_paragraph()
-        return "\n\n".join(self._blocks)
-
-
-def _tidy(line: str) -> str:
-    """A finished line, empty if it holds no word or is nothing but an address."""
-    line = _LEADING_PUNCTUATION.sub("", " ".join(_without_joiners(line).split()))
-    if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
-        return ""
-    return line
-
-
-def _without_joiners(text: str) -> str:
-    """What `clean` would take away at last, with a blank beside it that nobody would miss."""
-    return USELESS_JOINER.sub("", text) if "\u200c" in text or "\u200d" in text else text
-
-
-# 4. Offsets
-
-_MARKS = re.compile(f"[{OPEN}{CLOSE}]")
-
-
-def _place_links(text: str, targets: list[str]) -> tuple[str, tuple[Link, ...]]:
-    if _PROTECTED.search(text) or _PROTECTED.search("".join(targets)):
-        text = _unprotected(text)
-        targets = [_unprotected(target) for target in targets]
-    pieces: list[str] = []
-    links: list[Link] = []
-    position = 0
-    for index, piece in enumerate(_MARKS.split(text)):
-        if index % 2:
-            number, _, piece = piece.partition(MIDDLE)
-            piece = clean(piece)
-            if anchor := piece.strip():  # quotes that went may have left a blank at its ends
-                start = position + piece.index(anchor)
-                links.append(Link(start, start + len(anchor), targets[int(number)]))
-        else:
-            piece = clean(piece)
-        pieces.append(piece)
-        position += len(piece)
-    return "".join(pieces), tuple(links)

@@ -1,0 +1,245 @@
+"""The way from a page's markup to its plain text, as far as the readers of wikitext and of HTML share it.
+
+A reader takes the markup away and leaves marks in the text: control characters, which it first removes from its input,
+so that no input can forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE: whatever a later step does to
+the characters around and in the anchor, the offsets are exact. Then here the gaps where something was dropped are
+closed, lines become blocks, and the offsets of the links are read off the finished text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html.entities import html5
+
+from transforms.sources.items import Link
+from transforms.sources.text import REMOVED, USELESS_JOINER, clean
+
+GAP = "\x01"  # something was dropped here
+OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
+BREAK = "\x05"  # a line break inside a paragraph
+
+_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+class TooComplex(Exception):
+    """A page beyond a limit on measured markup; `reason` is "too_many_nodes" or "too_deep"."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+def check_depth(stack: Sequence[object], max_depth: int) -> None:
+    if len(stack) > max_depth:
+        raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
+
+
+def without_marks(markup: str) -> str:
+    """The markup without the characters that marks are made of; its lines end in newlines alone."""
+    return _FORGED.sub("", markup).replace("\r\n", "\n").replace("\u2028", " ").replace("\u2029", " ")
+
+
+# ---- Characters
+
+ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
+_SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_INVISIBLE = re.compile(f"[{''.join(character for character in REMOVED if character > '~')}]")
+SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
+"""A formula that can be read as a word or a number: x, E = m."""
+
+
+def entity(match: re.Match[str]) -> str:
+    """What an ENTITY shows: a space for a control character, itself if there is none of its name."""
+    decimal, hexadecimal, name = match.groups()
+    if name:
+        character = html5.get(name + ";", match[0])
+    else:
+        code = int(decimal) if decimal else int(hexadecimal, 16)
+        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            return match[0]
+        character = chr(code)
+    return " " if character < " " else character
+
+
+def plain_spaces(text: str) -> str:
+    """Spaces for blanks of every kind but newlines; what has no width goes."""
+    if not text.isascii() or "\x7f" in text:
+        text = _INVISIBLE.sub("", text)
+    return _SPACES.sub(" ", text)
+
+
+def without_joiners(text: str) -> str:
+    """What `clean` would take away at last, with a blank beside it that nobody would miss."""
+    return USELESS_JOINER.sub("", text) if "\u200c" in text or "\u200d" in text else text
+
+
+def one_line(anchor: str) -> str:
+    """An anchor without marks of breaks and gaps, and without blanks around it."""
+    return " ".join(without_joiners(anchor.replace(GAP, "").replace(BREAK, " ")).split())
+
+
+def power(digits: str, before: str) -> str:
+    """What a superscript number shows behind a character: 10<sup>6</sup> is 10^6, but m<sup>2</sup> is m2."""
+    return f"^{digits}" if before.isdecimal() else digits
+
+
+# ---- Gaps
+
+
+def close_gaps(text: str) -> str:
+    """Close up where something was dropped: no empty brackets, no doubled commas, no space before a full stop."""
+    if GAP not in text:
+        return text
+    parts = text.split(GAP)
+    out = [parts[0]]
+    for right in parts[1:]:
+        right = _close_gap(out, right)
+        if right:
+            out.append(right)
+    return "".join(out)
+
+
+_OPENING = frozenset(("", " ", "\n", "(", "[", "“", "‘", "«"))
+_CLOSING = ".,;:!?)]}»”\n"
+
+
+def _close_gap(out: list[str], right: str) -> str:
+    """Join `right` behind `out`, cutting both where they meet; returns what is left of `right`."""
+    spaced = False
+    for _ in range(8):  # nested brackets that all lost their content; nobody writes more
+        spaced = _strip_end(out, " ") or right[:1] == " " or spaced
+        right = right.lstrip(",;: " if _last(out) in {"(", "["} else " ")
+        if right[:1] != ")":
+            break
+        _strip_end(out, " ,;:")
+        if _last(out) != "(":
+            return right
+        _drop_last(out)
+        right = right[1:]
+    if not right:
+        # The next gap may follow at once: the space stays with the left.
+        if spaced and _last(out) not in _OPENING:
+            out.append(" ")
+        return ""
+    if right[0] == "," and _last(out) in {";", ":"}:
+        return " " + right.lstrip(", ")
+    if right[0] in ",;:." and _last(out) in {",", ";", ":"}:
+        _strip_end(out, " ,;:")
+    if right[0] in _CLOSING or _last(out) in _OPENING:
+        return right
+    # Where a reference stood between two sentences, it may have stood for the space.
+    return " " + right if spaced or (_last(out) in {".", ",", ";", "!", "?"} and right[0].isupper()) else right
+
+
+def _last(out: list[str]) -> str:
+    return out[-1][-1:] if out else ""
+
+
+def _drop_last(out: list[str]) -> None:
+    """Remove the last character, copying little of a long text."""
+    piece = out.pop()
+    out.extend(filter(None, (piece[:-64], piece[-64:-1])))
+
+
+def _strip_end(out: list[str], characters: str) -> bool:
+    """Strip the end of the text in `out`; whether there was anything to strip."""
+    stripped = False
+    while out:
+        kept = out[-1].rstrip(characters)
+        stripped = stripped or len(kept) < len(out[-1])
+        if kept:
+            out[-1] = kept
+            break
+        out.pop()
+    return stripped
+
+
+# ---- Lines
+
+PSEUDO_HEADING = 7  # the level of a line all in bold or of a term alone, below any heading's
+SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
+_ONLY_URL = re.compile(rf"(?:{SCHEME})\S+", re.IGNORECASE)
+_LEADING_PUNCTUATION = re.compile(r"^(?:[.,;:)]{1,3} )+|^[,;:]+")
+_PUNCTUATION = re.compile(r"[,;.)](?: |$)")
+_HAS_WORD = re.compile(r"\w")
+
+
+class Blocks:
+    """Collects blocks of lines; a heading waits until something stands under it."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._paragraph: list[str] = []
+        self._items: list[str] = []
+        self._headings: list[tuple[int, str]] = []
+
+    def prose(self, line: str) -> None:
+        if self._items:
+            self.end_paragraph()
+        if self._paragraph and _PUNCTUATION.match(line):
+            self._paragraph[-1] += line  # what it followed was dropped with its line
+        else:
+            self._paragraph.append(line)
+
+    def item(self, line: str) -> None:
+        if self._paragraph:
+            self.end_paragraph()
+        line = _tidy(line.replace(BREAK, " "))
+        if line:
+            self._items.append(line)
+
+    def heading(self, level: int, line: str) -> None:
+        self.end_paragraph()
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        line = _tidy(line.replace(BREAK, " "))
+        if line:
+            self._headings.append((level, line))
+
+    def end_paragraph(self) -> None:
+        lines = self._items
+        if self._paragraph:
+            lines = [tidy for line in " ".join(self._paragraph).split(BREAK) if (tidy := _tidy(line))]
+        if lines:
+            self._blocks.extend(line for _, line in self._headings)
+            self._blocks.append("\n".join(lines))
+            self._headings = []
+        self._items = []
+        self._paragraph = []
+
+    def text(self) -> str:
+        self.end_paragraph()
+        return "\n\n".join(self._blocks)
+
+
+def _tidy(line: str) -> str:
+    """A finished line, empty if it holds no word or is nothing but an address."""
+    line = _LEADING_PUNCTUATION.sub("", " ".join(without_joiners(line).split()))
+    if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
+        return ""
+    return line
+
+
+# ---- Offsets
+
+_MARKS = re.compile(f"[{OPEN}{CLOSE}]")
+
+
+def place_links(text: str, targets: Sequence[str]) -> tuple[str, tuple[Link, ...]]:
+    """The finished text, clean, and its links; `targets` has the title for the number of each."""
+    pieces: list[str] = []
+    links: list[Link] = []
+    position = 0
+    for index, piece in enumerate(_MARKS.split(text)):
+        if index % 2:
+            number, _, piece = piece.partition(MIDDLE)
+            piece = clean(piece)
+            if anchor := piece.strip():  # quotes that went may have left a blank at its ends
+                start = position + piece.index(anchor)
+                links.append(Link(start, start + len(anchor), targets[int(number)]))
+        else:
+            piece = clean(piece)
+        pieces.append(piece)
+        position += len(piece)
+    return "".join(pieces), tuple(links)
