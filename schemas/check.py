@@ -4,7 +4,8 @@
 
 Checked are the manifest, the shards (present, named, bytes, sha256, schema, rows), the ledgers, the side tables, and
 what `schemas/records.py` promises of each row. Offsets are checked against the documents that the dataset was made
-from, wherever its manifest (or --documents) says that they lie. Exit status: 0 all is well, 1 findings, 2 no dataset.
+from, wherever its manifest (or --documents) says that they lie; pairs of mentions against the mentions. Exit status:
+0 all is well, 1 findings, 2 no dataset.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from schemas.breaches import Breach, Broken, shown
 from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError, storage_error
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
-from schemas.offsets import check_offsets, find_documents
+from schemas.mention_rules import broken_pages
+from schemas.offsets import MADE_FROM, check_offsets, find_origin
 from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
-from schemas.rules import OPTIONS, Breach, Broken, rules_of, shown
+from schemas.rules import OPTIONS, rules_of
 from schemas.storage import Folder, parquet_file
 
 _SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _CARD = "README.md"
-_OFFSETS = ("Sentence", "Context")
-"""Records that point into documents."""
 
 _COPY = "copy the dataset again, or write it again with --overwrite"
 _CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
@@ -80,6 +81,7 @@ def check_dataset(path: str, *, documents: str | None = None, quick: bool = Fals
     yield from _check_strangers(dataset)
     if not quick:
         yield from _check_rejects(dataset, sound)
+        yield from _check_pages(dataset, sound)
         yield from _check_rows(dataset, sound)
         if all(shard.path in sound for shard in manifest.shards):
             yield from _check_offsets(dataset, documents)
@@ -167,9 +169,25 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
         for reason in sorted(unknown):
             yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {shown(reason)}")
     names = [stage.name for stage in manifest.stages]
+    yield from _check_counts_of_sides(dataset)
     for one, other, what in _equalities(manifest, {*names}):
         if one != other:
             yield _manifest_finding(dataset.folder, f"{what}: {one:,} is not {other:,}")
+
+
+def _check_counts_of_sides(dataset: Dataset) -> Iterator[Finding]:
+    """What `extract` read gives a page each at most; a redirect that is left out gives one in redirects/ at least."""
+    manifest = dataset.manifest
+    extract = next((stage.ledger for stage in manifest.stages if stage.name == "extract"), None)
+    if extract is None:
+        return
+    pages, redirects = (sum(shard.rows for shard in manifest.sides.get(side, [])) for side in ("pages", "redirects"))
+    if pages > extract.read:
+        problem = f"{pages:,} rows; extract read {extract.read:,} {extract.counts}"
+        yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
+    if redirects < extract.filtered["redirect"]:
+        problem = f"{redirects:,} rows; extract left out {extract.filtered['redirect']:,} redirects"
+        yield Finding(f"{dataset.folder}/redirects", problem, _ROWS)
 
 
 def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int, str]]:
@@ -192,6 +210,11 @@ def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int
             yield manifest.rows, last, "rows, and contexts that the last stage wrote"
             yield ledger("cut").written, last, "contexts that were cut, and those that the last stage wrote"
             yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and those selected"
+        case "MentionPair" | "MaskedMentionPair" if "pair" in stages:
+            yield manifest.rows, last, "rows, and pairs that the last stage wrote"
+            yield ledger("pair").written, last, "pairs that were chosen, and those that the last stage wrote"
+            validation = sum(shard.rows for shard in manifest.splits.get("validation", []))
+            yield validation, manifest.counter("validation"), "rows of validation, and pairs chosen for it"
         case _:
             yield manifest.rows, last, "rows, and what the last stage wrote"
 
@@ -274,6 +297,28 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             yield Finding(place, problem, _ROWS)
 
 
+def _check_pages(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """The pages beside documents: what each holds; each document of their sources has one."""
+    shards = dataset.manifest.sides.get("pages", [])
+    if not shards or not all(shard.path in sound for shard in (*shards, *dataset.shards())):
+        return
+    pages: Counter[str] = Counter()
+    for shard in shards:
+        broken = _Gathered(dataset.folder, shard)
+        for group in dataset.row_groups(shard):
+            pages.update(group.table.column("source").to_pylist())
+            for each in broken_pages(group.table):
+                broken.add(each, group.first_row)
+        yield from broken.findings()
+    documents: Counter[str] = Counter()
+    for table in dataset.tables(columns=["source"]):
+        documents.update(table.column("source").to_pylist())
+    for source in sorted(pages):
+        if documents[source] > pages[source]:
+            problem = f"{pages[source]:,} rows of source {shown(source)}; it has {documents[source]:,} documents"
+            yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
+
+
 def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
     """What must hold for each row (schemas/rules.py), in the shards that can be read."""
     manifest = dataset.manifest
@@ -335,20 +380,26 @@ def _breach_finding(folder: Folder, breach: Breach) -> Finding:
 
 
 def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
-    """Sentences and contexts stand where they say (schemas/offsets.py), if their documents are within reach."""
-    if dataset.manifest.record not in _OFFSETS:
+    """Rows stand where they say (schemas/offsets.py), if what they were made from is within reach."""
+    if dataset.manifest.record not in MADE_FROM:
         return
+    elsewhere = _documents_of(dataset, elsewhere)
     try:
-        documents = find_documents(dataset, elsewhere)
+        origin = find_origin(dataset, elsewhere)
     except UserError:
         if elsewhere is not None:
             raise
         return
-    here, there = len(dataset.shards()), len(documents.shards())
+    here, there = len(dataset.shards()), len(origin.shards())
     if dataset.manifest.record == "Sentence" and here != there:
-        yield Finding(str(dataset.folder), f"has {here:,} shards; {documents.folder} has {there:,}", _ROWS)
-    for breach in check_offsets(dataset, documents):
+        yield Finding(str(dataset.folder), f"has {here:,} shards; {origin.folder} has {there:,}", _ROWS)
+    for breach in check_offsets(dataset, origin):
         yield _breach_finding(dataset.folder, breach)
+
+
+def _documents_of(dataset: Dataset, documents: str | None) -> str | None:
+    """Where --documents says that the documents lie, if it is into documents that the dataset points."""
+    return documents if MADE_FROM[dataset.manifest.record] == "Document" else None
 
 
 def _and_more(rows: int) -> str:
@@ -364,11 +415,14 @@ def summary(path: str, *, documents: str | None = None, quick: bool = False) -> 
     done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {manifest.sha256[:16]}", "ledgers add up"]
     if quick:
         done.append("hashes and rows not checked (--quick)")
-    elif manifest.record in _OFFSETS:
+    elif manifest.record in MADE_FROM:
+        origin = MADE_FROM[manifest.record]
+        remedy = "; give the documents with --documents" if origin == "Document" else ""
         try:
-            done.append(f"offsets agree with {_near(str(find_documents(dataset, documents).folder))}")
+            found = find_origin(dataset, _documents_of(dataset, documents)).folder
+            done.append(f"{'offsets agree' if origin == 'Document' else 'both sides agree'} with {_near(str(found))}")
         except UserError as error:
-            done.append(f"offsets not checked: {error}; give the documents with --documents")
+            done.append(f"{'offsets' if origin == 'Document' else 'sides'} not checked: {error}{remedy}")
     return f"{dataset.folder}: ok: " + ", ".join(done)
 
 

@@ -1,32 +1,47 @@
-"""Whether sentences and contexts say where they really stand: every row, against the documents' text.
+"""Whether rows say where they really stand: every sentence, context and mention, against the documents' text.
 
 A shard of sentences mirrors the shard of documents of the same number. Contexts stand in hash order, so the documents
-are read once for each CHUNK_BYTES of contexts.
+are read once for each CHUNK_BYTES of contexts. Mentions stand in the order of the documents. Pairs of mentions are
+compared with the mentions that they were made from, by a hash of each.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from schemas.breaches import I64, U64, Breach, hashes, nested, shown
 from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError
-from schemas.records import PROVENANCE
-from schemas.rules import I64, Breach, hashes, shown
+from schemas.records import PAIRED_FIELDS, PROVENANCE
 
 CHUNK_BYTES = 1 << 27
 """Contexts that are held at once."""
+
+MADE_FROM = {
+    "Sentence": "Document",
+    "Context": "Document",
+    "Mention": "Document",
+    "MentionPair": "Mention",
+    "MaskedMentionPair": "Mention",
+}
+"""Records that point into others, and into which."""
 
 PROVENANCE_NAMES = [each.name for each in PROVENANCE]
 _LINE_BREAK = re.compile(r"\s*\n\s*")
 
 
-def find_documents(dataset: Dataset, elsewhere: str | None) -> Dataset:
-    """The documents that a dataset was made from. UserError where they do not lie there, or others do."""
+def find_origin(dataset: Dataset, elsewhere: str | None) -> Dataset:
+    """The dataset that one was made from and points into. UserError where it does not lie there, or another does.
+
+    `elsewhere`: where the documents lie, if they were moved.
+    """
     wanted = {each.hash: each for each in dataset.manifest.inputs if each.kind == "dataset"}
     if elsewhere is not None:
         found = Dataset.open(elsewhere)
@@ -44,18 +59,24 @@ def find_documents(dataset: Dataset, elsewhere: str | None) -> Dataset:
         except UserError as error:
             reason = str(error)
             continue
-        if found.manifest.record == "Document":
+        if found.manifest.record == MADE_FROM[dataset.manifest.record]:
             if found.manifest.fingerprint == each.hash:
                 return found
             reason = f"{folder}: holds others, with the fingerprint {found.manifest.fingerprint[:16]}"
     raise UserError(reason)
 
 
-def check_offsets(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
-    """The sentences or contexts whose offsets do not point at their text in the documents."""
-    if dataset.manifest.record == "Sentence":
-        return _sentences(dataset, documents)
-    return _contexts(dataset, documents)
+def check_offsets(dataset: Dataset, origin: Dataset) -> Iterator[Breach]:
+    """The rows whose offsets do not point at their text in the dataset that they were made from."""
+    match dataset.manifest.record:
+        case "Sentence":
+            return _sentences(dataset, origin)
+        case "Context":
+            return _contexts(dataset, origin)
+        case "Mention":
+            return _mentions(dataset, origin)
+        case _:
+            return _pairs(dataset, origin)
 
 
 def _sentences(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
@@ -180,3 +201,141 @@ def _quick_line(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return _LINE_BREAK.sub(" ", text)
+
+
+# Mentions
+
+_IN_TEXT = ["doc_id", "sentence_id", "text", "mention", "start_char", "end_char", "origin", *PROVENANCE_NAMES]
+
+
+class _Text(NamedTuple):
+    """A document: its text, where it comes from, and the spans of its links."""
+
+    text: str
+    provenance: list[str]
+    links: list[tuple[int, int]]
+
+
+class _Texts:
+    """Documents by id, of one shard at a time."""
+
+    def __init__(self, documents: Dataset) -> None:
+        self._documents, self._shards = documents, documents.shards()
+        ids = [hashes(documents.table(each, columns=["doc_id"]).column("doc_id")) for each in self._shards]
+        shard = np.repeat(np.arange(len(ids)), [len(each) for each in ids])
+        self._ids = np.concatenate([np.empty(0, np.uint64), *ids])
+        order = np.argsort(self._ids, kind="stable")
+        self._ids, self._shard = self._ids[order], shard[order]
+        self._read, self._rows = -1, dict[str, list[Any]]()
+
+    def shards_of(self, doc_ids: pa.ChunkedArray) -> I64:
+        """The number of the shard that holds each document; -1 where none does."""
+        wanted = hashes(doc_ids)
+        if not len(self._ids):
+            return np.full(len(wanted), -1)
+        place = np.searchsorted(self._ids, wanted).clip(max=len(self._ids) - 1)
+        return np.where(self._ids[place] == wanted, self._shard[place], -1)
+
+    def get(self, shard: int, doc_id: str) -> _Text:
+        if shard != self._read:
+            names = ["doc_id", "text", *PROVENANCE_NAMES]
+            table = self._documents.table(self._shards[shard], columns=[*names, "links"])
+            owner, _, (start, end) = nested(table.column("links").combine_chunks(), ("start_char", "end_char"))
+            cuts = np.searchsorted(owner, np.arange(table.num_rows + 1)).tolist()
+            self._links = start, end
+            rows = zip(*_columns(table, *names), pairwise(cuts), strict=True)
+            self._read, self._rows = shard, {doc_id: rest for doc_id, *rest in rows}
+        text, *provenance, (first, last) = self._rows[doc_id]
+        spans = (each[first:last].tolist() for each in self._links)
+        return _Text(text, provenance, list(zip(*spans, strict=True)))
+
+
+def _mentions(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
+    texts = _Texts(documents)
+    for shard in dataset.shards():
+        wrong: dict[str, dict[int, str]] = {}
+        last, document, anchors = "", _Text("", [], []), dict[str, int]()
+        for group in dataset.row_groups(shard, columns=_IN_TEXT):
+            numbers = texts.shards_of(group.table.column("doc_id")).tolist()
+            rows = zip(numbers, *_columns(group.table, *_IN_TEXT), strict=True)
+            for row, (number, doc_id, *mention) in enumerate(rows, start=group.first_row):
+                if number < 0:
+                    wrong.setdefault("the document is not in the documents dataset", {})[row] = shown(doc_id)
+                    continue
+                if doc_id != last:
+                    last, document = doc_id, texts.get(number, doc_id)
+                    anchors = _anchors(document)
+                for rule, detail in _mention_problems(document, anchors, *mention):
+                    wrong.setdefault(rule, {})[row] = detail
+        for rule, details in wrong.items():
+            yield Breach(shard, rule, _rows([*details]), next(iter(details.values())))
+
+
+def _anchors(document: _Text) -> dict[str, int]:
+    """Where the first link of each anchor ends."""
+    found: dict[str, int] = {}
+    for start, end in document.links:
+        found.setdefault(document.text[start:end], end)
+    return found
+
+
+def _mention_problems(
+    document: _Text,
+    anchors: dict[str, int],
+    sentence_id: str,
+    text: str,
+    mention: str,
+    start: int,
+    end: int,
+    origin: str,
+    *provenance: str,
+) -> Iterator[tuple[str, str]]:
+    """The rules that a mention breaks, each with what is wrong."""
+    begin = sentence_id.rpartition("#")[2]
+    at = int(begin) if begin.isdecimal() else 0
+    where_ = f"{shown(mention)} in {shown(sentence_id)}"
+    if not document.text.startswith(text, at):
+        there = document.text[at : at + len(text)]
+        yield "the text does not stand where sentence_id says", f"{where_}: {shown(text)}, there {shown(there)}"
+        return
+    place = f"{where_}: [{at + start:,}:{at + end:,}]"
+    if origin == "link" and (at + start, at + end) not in document.links:
+        yield "the document has no link with the mention as its anchor", place
+    if origin == "repeat" and anchors.get(mention, len(document.text) + 1) > at + start:
+        yield "the document has no link with this anchor before the mention", place
+    title = document.provenance[PROVENANCE_NAMES.index("title")]
+    if origin == "title" and not title.startswith(mention):
+        yield "the mention is not the document's title", f"{where_}: {shown(title)}"
+    if [*provenance] != document.provenance:
+        detail = f"{where_}: {[*provenance]} instead of {document.provenance}"
+        yield f"{', '.join(PROVENANCE_NAMES)} are not the document's", detail
+
+
+# Pairs
+
+
+def _pairs(dataset: Dataset, mentions: Dataset) -> Iterator[Breach]:
+    names = [each.name for each in PAIRED_FIELDS]
+    known = [_row_hashes(table, names) for table in mentions.tables(columns=names)]
+    found = np.unique(np.concatenate([np.empty(0, np.uint64), *known]))
+    sides = {which: [f"{name}_{side}" for name in names] for side, which in ((1, "first"), (2, "second"))}
+    for shard in dataset.shards():
+        wrong: dict[str, dict[int, str]] = {which: {} for which in sides}
+        for group in dataset.row_groups(shard, columns=[name for each in sides.values() for name in each]):
+            for which, columns in sides.items():
+                absent = ~np.isin(_row_hashes(group.table, columns), found)
+                for row in np.flatnonzero(absent).tolist():
+                    what = group.table.slice(row, 1).select(columns).to_pylist()[0]
+                    detail = f"{shown(what[columns[2]])} in {shown(what[columns[3]])}"
+                    wrong[which][group.first_row + row] = detail
+        for which, details in wrong.items():
+            if details:
+                rule = f"the {which} of the two is no row of {mentions.folder}"
+                yield Breach(shard, rule, _rows([*details]), next(iter(details.values())))
+
+
+def _row_hashes(table: pa.Table, names: Sequence[str]) -> U64:
+    """[n] a hash of some columns of each row."""
+    if not table.num_rows:
+        return np.empty(0, np.uint64)
+    return hashes(pc.binary_join_element_wise(*(table.column(name).cast(pa.string()) for name in names), "\0"))

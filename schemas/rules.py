@@ -1,15 +1,16 @@
 """What must hold for every row of a dataset: the promises of `schemas/records.py`, as checks on Arrow tables.
 
+Those of mentions and pairs are in `schemas/mention_rules.py`; what all share in `schemas/breaches.py`.
+
 A check takes the rows of a shard one row group at a time, in order, and yields the rows that break a rule. What spans
 shards (ids that must be unique, negatives that stand in another shard) is kept as 64-bit hashes: 8 to 32 bytes a row.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,53 +18,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from schemas.breaches import (
+    I64,
+    U64,
+    Apart,
+    Breach,
+    Broken,
+    NoRules,
+    Rules,
+    broken_items,
+    hashes,
+    nested,
+    shown,
+    where,
+)
 from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation, row_key
 from schemas.manifest import Manifest, Shard
+from schemas.mention_rules import MentionPairRules, MentionRules
 from schemas.records import PHRASE_LABELS
-
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 _EXACT_SHARES = 1 << 24
 """Below this frequency two different counts give two different shares in single precision."""
 
 
-OPTIONS = {"Phrase": ("min_frequency",), "Context": ("mask_token", "validation_rate")}
+OPTIONS = {
+    "Phrase": ("min_frequency",),
+    "Context": ("mask_token", "validation_rate"),
+    "MentionPair": ("validation_rate",),
+    "MaskedMentionPair": ("validation_rate", "mask_token", "masks"),
+}
 """What the checks of a record read of the manifest's options."""
-
-
-class Broken(NamedTuple):
-    """Rows of a row group, numbered in it, that break a rule; `show` gives what a row has and what it should."""
-
-    rule: str
-    rows: I64
-    show: Callable[[int], str]
-
-
-class Breach(NamedTuple):
-    """A rule broken by rows that are known only when all were read; rows are numbered in the shard."""
-
-    shard: Shard
-    rule: str
-    rows: I64
-    detail: str
-
-
-class Rules(Protocol):
-    """The checks of one record type."""
-
-    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        """Check the next row group; a split's row groups come in order, one split behind the other."""
-        ...
-
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
-        """Check what is known only when all rows were seen."""
-        ...
-
-    def totals(self) -> Iterator[str]:
-        """What the rows, added up, say otherwise than the manifest."""
-        ...
 
 
 def rules_of(manifest: Manifest) -> Rules:
@@ -77,80 +62,12 @@ def rules_of(manifest: Manifest) -> Rules:
             return PhraseRules(manifest)
         case "Context":
             return ContextRules(manifest)
+        case "Mention":
+            return MentionRules(manifest)
+        case "MentionPair" | "MaskedMentionPair":
+            return MentionPairRules(manifest)
         case _:
             return NoRules()
-
-
-def where(mask: Any) -> I64:
-    """The rows at which a mask (NumPy or Arrow, null as false) is true."""
-    if isinstance(mask, pa.Array | pa.ChunkedArray):
-        mask = pc.fill_null(mask, False)
-    return np.flatnonzero(np.asarray(mask, dtype=bool))
-
-
-def shown(value: object, most: int = 60) -> str:
-    """A value as it stands in a finding: quoted and cut."""
-    if not isinstance(value, str):
-        return f"{value:,}" if isinstance(value, int) else str(value)
-    return json.dumps(value if len(value) <= most else value[: most - 3] + "...", ensure_ascii=False)
-
-
-def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
-    """[n] 64 bits of xxh3 of each string."""
-    values = strings.cast(pa.binary()).to_pylist()
-    return np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
-
-
-class NoRules:
-    """For records without rules of their own."""
-
-    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        yield from ()
-
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
-        yield from ()
-
-    def totals(self) -> Iterator[str]:
-        yield from ()
-
-
-class Apart:
-    """Finds values of a column that stand in two rows, shards or splits (`by`), in 8 bytes a value."""
-
-    def __init__(self, column: str, *, by: str) -> None:
-        self._column, self._by = column, by
-        self._seen: dict[str, list[U64]] = {}
-
-    def add(self, group: RowGroup, split: str) -> None:
-        values = group.table.column(self._column)
-        if self._by != "row":
-            values = pc.unique(values)
-        key = {"row": "", "shard": group.shard.path, "split": split}[self._by]
-        self._seen.setdefault(key, []).append(hashes(values))
-
-    def end(self, dataset: Dataset, rule: str) -> Iterator[Breach]:
-        """A breach for each shard that repeats a value. Equal hashes are looked up, so it is never a mere collision."""
-        parts = [np.concatenate(each) for each in self._seen.values()]
-        if self._by != "row":
-            parts = [np.unique(part) for part in parts]
-        seen = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
-        twice = np.unique(seen[1:][seen[1:] == seen[:-1]])
-        if not len(twice):
-            return
-        first: dict[str, tuple[str, str]] = {}
-        for split, shards in dataset.manifest.splits.items():
-            for shard in shards:
-                rows, detail = [], ""
-                for group in dataset.row_groups(shard, columns=[self._column]):
-                    column = group.table.column(self._column)
-                    for row in where(np.isin(hashes(column), twice)).tolist():
-                        value, place = column[row].as_py(), f"row {group.first_row + row:,} of {shard.path}"
-                        key = {"row": place, "shard": shard.path, "split": split}[self._by]
-                        if first.setdefault(value, (key, place))[0] != key:
-                            detail = detail or f"{shown(value)} stands in {first[value][1]}"
-                            rows.append(group.first_row + row)
-                if rows:
-                    yield Breach(shard, rule, np.array(rows), detail)
 
 
 class DocumentRules:
@@ -220,32 +137,6 @@ def _licence_totals(expected: dict[str, int], found: dict[str, int]) -> Iterator
         said, counted = expected.get(licence, 0), found.get(licence, 0)
         if said != counted:
             yield f"licences: {counted:,} documents are {shown(licence)}; the manifest says {said:,}"
-
-
-def nested(lists: pa.ListArray, names: Iterable[str]) -> tuple[I64, npt.NDArray[np.bool_], list[Any]]:
-    """A column of lists of structs, flat: the row of each item, whether it is its row's first, the named fields.
-
-    Integers come as int64, strings as an Arrow array.
-    """
-    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    owner = np.repeat(np.arange(len(lists)), lengths)
-    first = np.ones(len(owner), dtype=bool)
-    first[1:] = owner[1:] != owner[:-1]
-    items = lists.flatten()
-    fields = [items.field(name) for name in names]
-    return (
-        owner,
-        first,
-        [each.to_numpy().astype(np.int64) if pa.types.is_integer(each.type) else each for each in fields],
-    )
-
-
-def broken_items(rule: str, wrong: npt.NDArray[np.bool_], owner: I64, show: Callable[[int], str]) -> Broken:
-    """A rule on the items of lists, as one on rows: `show` takes an item, the first wrong one of the row is shown."""
-    items = np.flatnonzero(wrong)
-    rows, place = np.unique(owner[items], return_index=True)
-    first = dict(zip(rows.tolist(), items[place].tolist(), strict=True))
-    return Broken(rule, rows, lambda row: show(first[row]))
 
 
 class SentenceRules:

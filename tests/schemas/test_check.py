@@ -10,59 +10,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from breaking import Row, edit, field, ledger, rewrite, write
 from literal import mine, parse_options, run_inline
 from literal import shard as shard_of
 
 from pipelines import corpus
 from schemas.check import main
-from schemas.storage import AtomicFile, Folder, parquet_writer
+from schemas.storage import Folder
 from transforms.sources.sample import sample_inputs
 
-Row = dict[str, Any]
-Manifest = dict[str, Any]
-
 NAMES = ("contexts", "contexts-documents", "contexts-sentences", "contexts-phrases")
-
-
-def edit(change: Callable[[Manifest], object]) -> Callable[[Path], None]:
-    """Changes the manifest."""
-
-    def break_(folder: Path) -> None:
-        path = folder / "manifest.json"
-        data = json.loads(path.read_text())
-        change(data)
-        path.write_text(json.dumps(data))
-
-    return break_
-
-
-def rewrite(change: Callable[[list[Row]], object], shard: int = 0, split: str = "train") -> Callable[[Path], None]:
-    """Changes the rows of a shard and what the manifest says of the file, so that only the rows are wrong."""
-
-    def break_(folder: Path) -> None:
-        data = json.loads((folder / "manifest.json").read_text())
-        entry = (data["splits"].get(split) or data["sides"][split])[shard]
-        table = pq.read_table(folder / entry["path"], partitioning=None)
-        rows = table.to_pylist()
-        change(rows)
-        write(folder, entry, pa.Table.from_pylist(rows, schema=table.schema))
-        if split in data["rows"]:
-            data["rows"][split] = sum(each["rows"] for each in data["splits"][split])
-        (folder / "manifest.json").write_text(json.dumps(data))
-
-    return break_
-
-
-def write(folder: Path, entry: Manifest, table: pa.Table) -> None:
-    with AtomicFile(Folder(str(folder)), entry["path"]) as sink, parquet_writer(sink, table.schema) as writer:
-        writer.write_table(table)
-        writer.close()
-    entry |= {"rows": table.num_rows, "bytes": sink.bytes, "sha256": sink.sha256}
 
 
 def retype(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
@@ -105,14 +66,6 @@ def cut_short(folder: Path) -> None:
 def other_documents(folder: Path) -> None:
     """The documents beside it are of another fingerprint."""
     edit(lambda data: data.update(fingerprint="0" * 64))(folder.with_name("contexts-documents"))
-
-
-def field(row: int, **values: Any) -> Callable[[list[Row]], object]:
-    return lambda rows: rows[row].update(values)
-
-
-def ledger(stage: str, **values: Any) -> Callable[[Manifest], object]:
-    return lambda data: next(each for each in data["stages"] if each["name"] == stage)["ledger"].update(values)
 
 
 def move_rows(rows: list[Row]) -> None:
