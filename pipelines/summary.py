@@ -10,13 +10,26 @@ from collections.abc import Mapping, Sequence
 from schemas.manifest import Manifest, read_manifest
 from schemas.storage import Folder, parquet_file
 
-_PLURALS = {"Document": "documents", "Sentence": "sentences", "Phrase": "phrases", "Context": "contexts"}
+_PLURALS = {
+    "Document": "documents",
+    "Sentence": "sentences",
+    "Phrase": "phrases",
+    "Context": "contexts",
+    "Mention": "mentions",
+    "MentionPair": "pairs",
+    "MaskedMentionPair": "pairs",
+    "AliasPair": "aliases",
+}
 
 _NEXT = {
     "Document": "pipelines.parse_sentences --input",
     "Sentence": "pipelines.count_phrases --input",
     "Phrase": "schemas.check",
     "Context": "schemas.check",
+    "Mention": "pipelines.mine_mentions --input",
+    "MentionPair": "schemas.check",
+    "MaskedMentionPair": "schemas.check",
+    "AliasPair": "schemas.check",
 }
 
 
@@ -87,8 +100,28 @@ def _sample(record: str, row: Mapping[str, object]) -> list[str]:
         return [
             f"{row['phrase']} ({row['label']}, {row['frequency']}x in {_plural(row['document_frequency'], 'document')})"
         ]
+    if record == "Mention":
+        return [f"{row['mention']} -> {_entity(row, '')} ({row['resolution']})", f"    {_with_mention(row, '')}"]
+    if record in ("MentionPair", "MaskedMentionPair"):
+        entities = dict.fromkeys(_entity(row, side) for side in ("_1", "_2"))
+        sentences = [f"    {_with_mention(row, side)}" for side in ("_1", "_2")]
+        return [f"{row['key']} ({row['kind']}): {' / '.join(entities)}", *sentences]
+    if record == "AliasPair":
+        surfaces = (f"{row[f'alias_{side}']} ({row[f'count_{side}']:,}x)" for side in (1, 2))
+        return [f"{_entity(row, '')}: {', '.join(surfaces)}"]
     name = row["sentence_id"] if record == "Sentence" else row["title"]
     return [f"{name}: {_around(str(row['text']), 0)}"]
+
+
+def _entity(row: Mapping[str, object], side: str) -> str:
+    title, entity_id = row[f"target_title{side}"], row[f"entity_id{side}"]
+    return f"{title} ({entity_id})" if entity_id else str(title)
+
+
+def _with_mention(row: Mapping[str, object], side: str) -> str:
+    """The sentence with the mention in brackets."""
+    text, start, end = str(row[f"text{side}"]), int(str(row[f"start_char{side}"])), int(str(row[f"end_char{side}"]))
+    return _around(f"{text[:start]}[{text[start:end]}]{text[end:]}", start)
 
 
 def _around(text: str, place: int, reach: int = 100) -> str:

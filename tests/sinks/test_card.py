@@ -124,15 +124,48 @@ def test_rows_and_bytes_of_the_splits():
     assert header(manifest(0))["dataset_info"]["splits"] == []
 
 
-@pytest.mark.parametrize("record", ["Document", "Sentence", "Phrase", "Context"])
+@pytest.mark.parametrize("record", RECORDS)
 def test_the_hubs_own_reader_takes_it(record):
     """Its terms, as far as it knows them."""
     card = DatasetCard(dataset_card(manifest(record=record, licences=("CC BY-SA 4.0",)), name="x"))
     assert card.data.pretty_name == "x"
     assert card.data.license == "cc-by-sa-4.0"
     assert card.data.source_datasets == ["original"]
-    assert (card.data.language == ["en"]) is (record != "Document")
+    assert (card.data.language == ["en"]) is (record in ("Sentence", "Phrase", "Context"))
     assert card.text.startswith("# x\n")
+
+
+@pytest.mark.parametrize(
+    ("record", "made"),
+    [
+        ("Document", None),
+        ("Context", "machine-generated"),
+        ("Mention", "found"),
+        ("MaskedMentionPair", "found"),
+        ("AliasPair", "found"),
+    ],
+)
+def test_who_made_the_annotations(record, made):
+    assert header(manifest(record=record)).get("annotations_creators") == (made and [made])
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ("Document", "Each record keeps the licence of the document that it comes from."),
+        ("Context", "Each record keeps the licence"),
+        ("Mention", "Each record keeps the licence"),
+        ("Sentence", "that of its document, which is found by `doc_id` in the documents dataset"),
+        ("MentionPair", "found by `sentence_id_1` and `sentence_id_2` in the mentions dataset"),
+        ("MaskedMentionPair", "found by `sentence_id_1` and `sentence_id_2` in the mentions dataset"),
+        ("Phrase", "A record comes from many documents, of any of these licences."),
+        ("AliasPair", "A record comes from many documents, of any of these licences."),
+    ],
+)
+def test_where_the_licence_of_a_record_is(record, words):
+    assert words in dataset_card(manifest(record=record, licences=("CC BY-SA 4.0",)), name="x")
+    without = dataset_card(manifest(record=record), name="x")
+    assert ("## Licences of the text" in without) is record.endswith("MentionPair")
 
 
 def test_names_of_the_corpus_cannot_become_markup():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written import context, document, phrase, sentence, write_dataset
+from written import alias_pair, context, document, mention, mention_pair, phrase, sentence, write_dataset
 
-from schemas.records import PHRASES, REDIRECTS
+from schemas.records import ALIAS_PAIRS, PHRASES, REDIRECTS
 from transforms.sinks.report import samples
 from transforms.sinks.report.samples import Passage, Piece, sample_rows, web_address
 
@@ -118,6 +118,46 @@ def test_a_document_has_its_links_marked():
 def test_a_long_document_is_cut_with_the_links_beyond():
     row = document(3, text="x" * 5000, links=[link(719, 722), link(4000, 4001)])
     assert shown(samples.document(row, {})) == [("", "x" * 720 + " …")]
+
+
+def test_a_mention_is_marked_in_its_sentence():
+    passage = samples.mention(mention("The [white whale] sank.", "Whale", "Q160"), {})
+    assert passage.pieces == [Piece("", "The "), Piece("mark", "white whale", "Whale (Q160)"), Piece("", " sank.")]
+    assert passage.heading == "Whale (Q160) · qid · link"
+    assert (passage.origin, passage.url, passage.remarks) == ("Title", "https://example.org/1", [])
+
+
+def test_a_long_sentence_is_cut_around_its_mention():
+    passage = samples.mention(mention("x" * 1000 + "[sea]" + "y" * 1000), {})
+    assert shown(passage) == [("", "… " + "x" * 360), ("mark", "sea"), ("", "y" * 360 + " …")]
+
+
+def test_a_pair_has_both_mentions_marked():
+    one, other = mention("The [whale] sank.", "Whale", "Q160"), mention("[Whales] sing", "Whale", "Q160")
+    passage = samples.mention_pair(mention_pair(one, other, unmasked=2), {})
+    assert passage.heading == "Q160 · entity · Whale (Q160)"
+    assert shown(passage) == [
+        *(("", "The "), ("mark", "whale"), ("", " sank."), ("", "\n")),
+        *(("mark", "Whales"), ("", " sing")),
+    ]
+    assert (passage.origin, passage.url) == ("wiki:1#0 · wiki:1#0", "")
+    assert passage.remarks == [("keeps its words", "the second")]
+
+
+def test_a_masked_pair_has_what_it_trains_on_below():
+    one, other = mention("A [whale].", "Whale"), mention("The [whale].", "Whale (band)")
+    row = mention_pair(one, other, kind="surface", anchor="A [MASK].", positive="The [MASK].")
+    passage = samples.mention_pair(row, {})
+    assert passage.heading == "whale · surface · Whale / Whale (band)"
+    assert passage.remarks[1:] == [("anchor", "A [MASK]."), ("positive", "The [MASK].")]
+
+
+def test_aliases_are_a_table(tmp_path):
+    rows = [alias_pair("whale", "whales", 1200, 3)]
+    table = sample_rows(write_dataset(tmp_path / "a", ALIAS_PAIRS, [[rows]]).manifest, rows)
+    assert isinstance(table, samples.Table)
+    assert table.rows == [["whale", "whales", "1,200", "3", "Whale", ""]]
+    assert table.numbers == {"count_1", "count_2"}
 
 
 @pytest.mark.parametrize(

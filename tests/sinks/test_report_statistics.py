@@ -7,9 +7,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written import context, document, phrase, sentence, write_dataset
+from written import alias_pair, context, document, mention, mention_pair, phrase, sentence, write_dataset
 
-from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
+from schemas.records import (
+    ALIAS_PAIRS,
+    CONTEXTS,
+    DOCUMENTS,
+    MASKED_MENTION_PAIRS,
+    MENTION_PAIRS,
+    MENTIONS,
+    PHRASES,
+    RECORDS,
+    SENTENCES,
+)
 from transforms.sinks.report.statistics import (
     Bin,
     Categories,
@@ -181,6 +191,69 @@ def test_contexts(tmp_path):
     assert curve.points == [(1, 7), (2, 5)]
 
 
+WHALES = [
+    mention("The [white whale] sank it.", "Whale", "Q160"),
+    mention("A [whale] breathes air.", "Whale", "Q160"),
+    mention("See [Whale] there today.", "Whale (band)", resolution="redirect", origin="repeat"),
+]
+
+
+def points(found: Histogram | Categories | Ranks) -> list[tuple[int, int]]:
+    assert isinstance(found, Ranks)
+    return found.points
+
+
+def shares(found: Histogram | Categories | Ranks) -> dict[str, int]:
+    assert isinstance(found, Categories)
+    return dict(found.values)
+
+
+def test_mentions(tmp_path):
+    found = found_in(tmp_path / "m", MENTIONS, [[WHALES]])
+    assert shares(found["Resolution"]) == {"qid": 2, "redirect": 1}
+    assert shares(found["Origin"]) == {"link": 2, "repeat": 1}
+    assert times(found["Length of a mention"]) == {"1": 2, "2": 1}
+    assert times(found["Length of a sentence"]) == {"4": 2, "5": 1}
+    assert times(found["Place of the mention"]) == {"9": 1, "16": 1, "18": 1}
+    assert points(found["Mentions of an entity against its rank"]) == [(1, 2), (2, 1)]
+    assert points(found["Mentions of a surface against its rank"]) == [(1, 1), (2, 1), (3, 1)]
+
+
+def test_pairs_of_mentions(tmp_path):
+    rows = [
+        mention_pair(WHALES[0], WHALES[1]),
+        mention_pair(WHALES[1], WHALES[2] | {"entity_id": "Q160"}, unmasked=2),
+        mention_pair(WHALES[1], WHALES[2] | {"mention": "whale"}, kind="surface"),
+    ]
+    masked = [each | {"anchor": "[MASK]", "positive": "[MASK]"} for each in rows]
+    found = found_in(tmp_path / "p", MENTION_PAIRS, [[rows]])
+    assert found == found_in(tmp_path / "masked", MASKED_MENTION_PAIRS, [[masked]])
+    assert shares(found["Kind"]) == {"entity": 2, "surface": 1}
+    assert shares(found["How the surfaces of one entity differ"]) == {"in case only": 1, "one is part of the other": 1}
+    assert times(found["Length of a mention"]) == {"1": 5, "2": 1}
+    assert times(found["Length of a sentence"]) == {"4": 5, "5": 1}
+    assert points(found["Pairs of a key against its rank"]) == [(1, 2), (2, 1)]
+    assert shares(found["Which of the two keeps its words"]) == {"0": 2, "2": 1}
+
+
+def test_pairs_of_aliases(tmp_path):
+    rows = [
+        alias_pair("whale", "Whale", 9, 4),
+        alias_pair("whale", "white whale", 9, 1),
+        alias_pair("USA", "United States", 5, 5, title="United States"),
+    ]
+    found = found_in(tmp_path / "a", ALIAS_PAIRS, [[rows]])
+    assert times(found["Length of an alias"]) == {"1": 4, "2": 2}
+    assert shares(found["How the aliases differ"]) == {
+        "in case only": 1,
+        "one is part of the other": 1,
+        "otherwise": 1,
+    }
+    assert times(found["Mentions by the more frequent alias"]) == {"5": 1, "9": 2}
+    assert times(found["Mentions by the other alias"]) == {"1": 1, "4": 1, "5": 1}
+    assert points(found["Pairs of an entity against its rank"]) == [(1, 2), (2, 1)]
+
+
 def test_a_large_dataset_is_measured_by_evenly_spread_row_groups(tmp_path):
     """The ranks of the rows that are read stay those in the whole dataset."""
     frequency = [10_000 - 100 * shard - group for shard in range(4) for group in range(25)]
@@ -222,7 +295,7 @@ def test_samples_of_phrases_are_ever_rarer(tmp_path):
     assert [row["phrase"] for row in found] == ["1", "10", "100", "1000"]
 
 
-@pytest.mark.parametrize("schema", [DOCUMENTS, SENTENCES, PHRASES, CONTEXTS, REDIRECTS])
+@pytest.mark.parametrize("schema", RECORDS.values())
 @pytest.mark.parametrize("shards", [[], [[]], [[], []]])
 def test_a_dataset_without_rows(schema, shards, tmp_path):
     written = write_dataset(tmp_path / "e", schema, shards)

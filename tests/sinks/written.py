@@ -12,7 +12,18 @@ import pyarrow as pa
 from pipelines.builds import Build
 from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, Manifest, read_manifest
-from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
+from schemas.records import (
+    ALIAS_PAIRS,
+    CONTEXTS,
+    DOCUMENTS,
+    MASKED_MENTION_PAIRS,
+    MENTION_PAIRS,
+    MENTIONS,
+    PAIRED_FIELDS,
+    PHRASES,
+    REDIRECTS,
+    SENTENCES,
+)
 from schemas.storage import Folder
 
 Row = dict[str, Any]
@@ -155,6 +166,43 @@ def sentence(words: str, constituents: Sequence[tuple[str, int, int]], *, start:
     }
 
 
+def mention(marked: str, title: str = "", entity_id: str = "", **more: Any) -> Row:
+    """A mention; `marked` is the sentence with the mention in brackets. Its page is called as it is by default."""
+    start, end = marked.index("["), marked.index("]") - 1
+    text = marked.replace("[", "").replace("]", "")
+    row = {
+        "entity_id": entity_id,
+        "target_title": title or text[start:end],
+        "mention": text[start:end],
+        "sentence_id": "wiki:1#0",
+        "text": text,
+        "start_char": start,
+        "end_char": end,
+        "resolution": "qid" if entity_id else "title",
+        "origin": "link",
+        "doc_id": "wiki:1",
+        "source": "wiki",
+        "title": "Title",
+        "url": "https://example.org/1",
+        "licence": "CC BY-SA 4.0",
+    }
+    return row | more
+
+
+def mention_pair(one: Row, other: Row, *, kind: str = "entity", **more: Any) -> Row:
+    """A pair of two mentions."""
+    key = one["mention"] if kind == "surface" else one["entity_id"] or one["target_title"]
+    row = {"kind": kind, "key": key, "unmasked": 0}
+    for side, each in ((1, one), (2, other)):
+        row |= {f"{name}_{side}": each[name] for name in (field.name for field in PAIRED_FIELDS)}
+    return row | more
+
+
+def alias_pair(one: str, other: str, *counts: int, title: str = "Whale") -> Row:
+    names = {"entity_id": "", "target_title": title, "alias_1": one, "alias_2": other}
+    return names | {"count_1": counts[0], "count_2": counts[1]}
+
+
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;\u2028\u202e{{ 7 * 7 }}\x00<!--"
 """What a corpus may hold to get out of its place in a page or on a terminal."""
 
@@ -173,7 +221,16 @@ def hostile(folder: Path) -> list[Written]:
     phrases = [phrase(HOSTILE, 2), phrase("b", 1) | {"label": HOSTILE}]
     redirects = [{"source": HOSTILE, "title": HOSTILE, "target_title": HOSTILE}]
     common = {"rejects": [REJECT], "licences": {HOSTILE: 1}, "options": {HOSTILE: HOSTILE, "mask_token": "[MASK]"}}
+    said = {"entity_id": HOSTILE, "target_title": HOSTILE, "mention": HOSTILE, "text": HOSTILE, "sentence_id": HOSTILE}
+    mentions = [mention("[a] b", resolution=HOSTILE, origin=HOSTILE) | said | strings, mention("[a] b") | other]
+    pairs = [mention_pair(mentions[0], mentions[1], kind=HOSTILE), mention_pair(mentions[1], mentions[0])]
+    masked = [each | {"anchor": HOSTILE, "positive": HOSTILE} for each in pairs]
+    aliases = [alias_pair(HOSTILE, HOSTILE, 2, 1, title=HOSTILE), alias_pair("a", "b", 1, 1)]
     return [
+        write_dataset(folder / "mentions", MENTIONS, [[mentions]], **common),
+        write_dataset(folder / "pairs", MENTION_PAIRS, [[pairs]], **common),
+        write_dataset(folder / "masked", MASKED_MENTION_PAIRS, [[masked]], **common),
+        write_dataset(folder / "aliases", ALIAS_PAIRS, [[aliases]], **common),
         write_dataset(folder / "documents", DOCUMENTS, [[documents]], **common),
         write_dataset(folder / "contexts", CONTEXTS, [[contexts]], **common),
         write_dataset(folder / "sentences", SENTENCES, [[[words]]], **common),

@@ -26,8 +26,25 @@ _TASKS = {
     "Sentence": ["token-classification"],
     "Phrase": ["feature-extraction"],
     "Context": ["sentence-similarity", "feature-extraction", "fill-mask"],
+    "Mention": ["token-classification", "feature-extraction"],
+    "MentionPair": ["sentence-similarity", "feature-extraction"],
+    "MaskedMentionPair": ["sentence-similarity", "feature-extraction", "fill-mask"],
+    "AliasPair": ["sentence-similarity"],
 }
-"""What a dataset serves, in the hubs' terms. These records come of parsers of English."""
+"""What a dataset serves, in the hubs' terms."""
+
+_PARSED = ("Sentence", "Phrase", "Context")
+"""Records that come of parsers of English. The others come of links, which the texts have, in any language."""
+
+_LICENCE_OF_A_RECORD = {
+    "licence": "Each record keeps the licence of the document that it comes from.",
+    "doc_id": "The licence of a record is that of its document, which is found by `doc_id` in the documents dataset "
+    "that this one was made from.",
+    "sentence_id_1": "The licences of a record are those of its two documents, which are found by `sentence_id_1` and "
+    "`sentence_id_2` in the mentions dataset that this one was made from.",
+    "": "A record comes from many documents, of any of these licences.",
+}
+"""Where the licence of a record is, by the first of these columns that it has."""
 
 _CARD = jinja2.Template(
     """---
@@ -66,14 +83,14 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 - {{ each.kind }} `{{ inline(each.name) }}` ({{ each.hash[:16] }})
 {% endfor %}{% if manifest.inputs | length > 100 %}- and {{ manifest.inputs | length - 100 }} more
 {% endif %}
-{% if licences -%}
+{% if licences or licence_column == "sentence_id_1" -%}
 ## Licences of the text
 
 {% for licence, documents in licences[:100] -%}
 - {{ inline(licence) }}: {{ "{:,}".format(documents) }} documents
 {% endfor %}{% if licences | length > 100 %}- and {{ licences | length - 100 }} more
 {% endif %}
-Each record keeps the licence of the document that it comes from.
+{{ licence_of_a_record }}
 {% endif -%}
 """,
     trim_blocks=False,
@@ -91,8 +108,11 @@ def dataset_card(manifest: Manifest, *, name: str) -> str:
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
     licences = sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0]))
+    column = next(each for each in _LICENCE_OF_A_RECORD if not each or each in manifest.schema.names)
     return _CARD.render(
         licences=licences,
+        licence_column=column,
+        licence_of_a_record=_LICENCE_OF_A_RECORD[column],
         manifest=manifest,
         name=_inline(name),
         header=header,
@@ -106,8 +126,11 @@ def _header(manifest: Manifest, name: str) -> dict[str, Any]:
     """What hubs and `datasets` read, in their terms."""
     found: dict[str, Any] = {"pretty_name": name, **_licences(manifest)}
     tasks = _TASKS.get(manifest.record)
+    parsed = manifest.record in _PARSED
+    if parsed:
+        found["language"] = ["en"]
     if tasks:
-        found |= {"language": ["en"], "task_categories": tasks, "annotations_creators": ["machine-generated"]}
+        found |= {"task_categories": tasks, "annotations_creators": ["machine-generated" if parsed else "found"]}
     found |= {"source_datasets": ["original"], "size_categories": [_size(manifest.rows)]}
     filled = {split: shards for split, shards in manifest.splits.items() if any(each.rows for each in shards)}
     files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in filled]

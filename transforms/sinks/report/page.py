@@ -30,6 +30,10 @@ _ABOUT = {
     "Sentence": "Sentences with their tokens and constituents, in the order of the text.",
     "Phrase": "The most frequent phrases with their labels and frequencies.",
     "Context": "Phrases masked in their contexts, with the context of another phrase, in random order.",
+    "Mention": "Hyperlinks in their sentences, with the entity that each of them means, in the order of the text.",
+    "MentionPair": "Pairs of mentions in sentences, of one entity or of one surface, in random order.",
+    "MaskedMentionPair": "Pairs of mentions masked in their sentences, of one entity or surface, in random order.",
+    "AliasPair": "Pairs of surfaces by which one entity is mentioned, with the number of mentions by each.",
 }
 _COURSE = 4
 """So many points make a course; of fewer there are only the totals."""

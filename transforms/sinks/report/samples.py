@@ -140,14 +140,58 @@ def document(row: Mapping[str, Any], options: Mapping[str, Any]) -> Passage:
     return Passage(heading, cut(row["doc_id"], _CELL), web_address(row["url"]), shown, remarks)
 
 
+def mention(row: Mapping[str, Any], options: Mapping[str, Any]) -> Passage:
+    """The sentence with the mention marked."""
+    heading = f"{_entity(row)} · {row['resolution']} · {row['origin']}"
+    origin = cut(row["title"] or row["doc_id"], _CELL)
+    return Passage(heading, origin, web_address(row["url"]), _in_sentence(row), [])
+
+
+def mention_pair(row: Mapping[str, Any], options: Mapping[str, Any]) -> Passage:
+    """The two sentences with the mentions marked; what a masked pair trains on stands below."""
+    sides = [{name: row[f"{name}_{side}"] for name in _OF_SIDES} for side in (1, 2)]
+    entities = dict.fromkeys(map(_entity, sides))
+    heading = f"{cut(row['key'], _CELL)} · {row['kind']} · {' / '.join(entities)}"
+    origin = " · ".join(cut(each["sentence_id"], _CELL) for each in sides)
+    pieces = [*_in_sentence(sides[0]), Piece("", "\n"), *_in_sentence(sides[1])]
+    remarks = [("keeps its words", _UNMASKED.get(row["unmasked"], str(row["unmasked"])))]
+    remarks += [(name, cut(row[name], _PASSAGE)) for name in ("anchor", "positive") if name in row]
+    return Passage(heading, origin, "", pieces, remarks)
+
+
+_OF_SIDES = ("entity_id", "target_title", "sentence_id", "mention", "text", "start_char", "end_char")
+_UNMASKED = {0: "neither", 1: "the first", 2: "the second"}
+
+
+def _entity(row: Mapping[str, Any]) -> str:
+    title = cut(row["target_title"], _CELL)
+    return f"{title} ({cut(row['entity_id'], _CELL)})" if row["entity_id"] else title
+
+
+def _in_sentence(row: Mapping[str, Any]) -> list[Piece]:
+    """The text around a mention, and it as a mark."""
+    text, start, end = row["text"], row["start_char"], row["end_char"]
+    before, after = text[max(start - _PASSAGE, 0) : start], text[end : end + _PASSAGE]
+    pieces = [
+        Piece("", ("… " if start > _PASSAGE else "") + before),
+        Piece("mark", cut(row["mention"], _PASSAGE), _entity(row)),
+        Piece("", after + (" …" if len(text) > end + _PASSAGE else "")),
+    ]
+    return [each for each in pieces if each.text]
+
+
 PASSAGES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Passage]] = {
     "Document": document,
     "Sentence": sentence,
     "Context": context,
+    "Mention": mention,
+    "MentionPair": mention_pair,
+    "MaskedMentionPair": mention_pair,
 }
 """Record types that are shown as text; each function takes a row and the options of the dataset."""
 
 TABLES: dict[str, tuple[str, ...]] = {
     "Phrase": ("phrase", "label", "frequency", "document_frequency", "label_shares"),
+    "AliasPair": ("alias_1", "alias_2", "count_1", "count_2", "target_title", "entity_id"),
 }
 """The columns shown of the others; all plain ones of a record type that is not named."""

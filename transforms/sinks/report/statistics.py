@@ -329,8 +329,54 @@ def frequency_of_distinct(title: str, unit: str, name: str, column: str) -> Meas
     return Measure((name, column), measure)
 
 
+def words_of_both(title: str, column: str) -> Measure:
+    """The same as `words`, of both sides of a pair."""
+    names = (f"{column}_1", f"{column}_2")
+
+    def measure(rows: Rows) -> Histogram | None:
+        blanks = [pc.count_substring(chunk, " ") for name in names for chunk in rows.table.column(name).chunks]
+        return histogram(title, "words", pc.add(pa.chunked_array(blanks, pa.int32()), 1))
+
+    return Measure(names, measure)
+
+
+def likeness(title: str, unit: str, one: str, other: str, *, kind: str = "") -> Measure:
+    """How two texts of a row differ; of the rows of one kind only, if one is named."""
+
+    def measure(rows: Rows) -> Categories | None:
+        table = rows.table.filter(pc.equal(rows.table.column("kind"), kind)) if kind else rows.table
+        first, second = table.column(one), table.column(other)
+        folded = pc.equal(pc.utf8_lower(first), pc.utf8_lower(second))
+        parts = zip(first.to_pylist(), second.to_pylist(), strict=True)
+        within = pa.array([a in b or b in a for a, b in parts], pa.bool_())
+        found = pc.if_else(within, "one is part of the other", "otherwise")
+        found = pc.if_else(folded, "in case only", found)
+        return categories(title, unit, pc.if_else(pc.equal(first, second), "not at all", found))
+
+    return Measure((one, other, *(["kind"] if kind else [])), measure)
+
+
+def rows_of_distinct(title: str, unit: str, *columns: str) -> Measure:
+    """How many of the rows that are read have one value of some columns, against the rank of the value."""
+
+    def measure(rows: Rows) -> Ranks | None:
+        times = rows.table.group_by(list(columns)).aggregate([([], "count_all")]).column("count_all").to_numpy()
+        return ranks(title, unit, np.arange(1, len(times) + 1), np.sort(times)[::-1])
+
+    return Measure(columns, measure)
+
+
 RANKED = frozenset({"Phrase"})
 """Record types whose datasets stand in order of frequency."""
+
+_OF_PAIRS = (
+    value("Kind", "pairs", "kind"),
+    likeness("How the surfaces of one entity differ", "pairs", "mention_1", "mention_2", kind="entity"),
+    words_of_both("Length of a mention", "mention"),
+    words_of_both("Length of a sentence", "text"),
+    rows_of_distinct("Pairs of a key against its rank", "pairs", "kind", "key"),
+    value("Which of the two keeps its words", "pairs", "unmasked"),
+)
 
 MEASURES: dict[str, tuple[Measure, ...]] = {
     "Document": (
@@ -359,6 +405,26 @@ MEASURES: dict[str, tuple[Measure, ...]] = {
         share_before("Place of the mask", "mask_start", "context"),
         value("Source", "contexts", "source"),
         value("Licence", "contexts", "licence"),
+    ),
+    "Mention": (
+        value("Resolution", "mentions", "resolution"),
+        value("Origin", "mentions", "origin"),
+        words("Length of a mention", "mention"),
+        words("Length of a sentence", "text"),
+        share_before("Place of the mention", "start_char", "text"),
+        rows_of_distinct("Mentions of an entity against its rank", "mentions", "entity_id", "target_title"),
+        rows_of_distinct("Mentions of a surface against its rank", "mentions", "mention"),
+        value("Source", "mentions", "source"),
+        value("Licence", "mentions", "licence"),
+    ),
+    "MentionPair": _OF_PAIRS,
+    "MaskedMentionPair": _OF_PAIRS,
+    "AliasPair": (
+        words_of_both("Length of an alias", "alias"),
+        likeness("How the aliases differ", "pairs", "alias_1", "alias_2"),
+        number("Mentions by the more frequent alias", "mentions", "count_1"),
+        number("Mentions by the other alias", "mentions", "count_2"),
+        rows_of_distinct("Pairs of an entity against its rank", "pairs", "entity_id", "target_title"),
     ),
 }
 """What is measured for each record type."""
