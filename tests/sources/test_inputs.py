@@ -153,13 +153,13 @@ def test_file_sha256(tmp_path: Path) -> None:
         (["{}/books/*.xml"], None, "matches no file; '{}/books' holds 'a.txt'"),
         (["{}/gone/*.xml"], None, "no 'gone' in '{}'"),
         (["{}/empty"], None, "holds no file"),
-        (["{}/images"], None, "holds nothing to read: 'one.png'; the formats are wikipedia-xml, parquet, archive"),
+        (["{}/images"], None, "holds nothing to read: 'one.png'; the formats are wikipedia-xml, wikipedia-html"),
         (["{}/zero.txt"], None, "'{}/zero.txt' is empty"),
         (["{}/cover.png"], None, "begins with b'\\x89PNG\\r\\n\\x1a\\n\\x00' and is of no known format; the formats"),
         (["{}/array.json"], None, "a JSON array must become one object a line"),
         (["{}/notes"], None, "--input-format=text reads it as a book"),
         (["{}/cut.gz"], None, "ends inside a gzip member"),
-        (["{}/books"], "jsonlines", "--input-format=jsonlines is none of wikipedia-xml, parquet"),
+        (["{}/books"], "jsonlines", "--input-format=jsonlines is none of wikipedia-xml, wikipedia-html"),
         (["{}/books"], "jsonlin", "did you mean 'jsonl'?"),
         (["{}/books/a.txt"], "parquet", "does not fit --input-format=parquet"),
         (["{}/cover.png"], "text", "does not fit --input-format=text"),
@@ -213,5 +213,7 @@ def test_datasets(corpus: Path) -> None:
 
 
 def test_formats_are_named_after_themselves() -> None:
-    assert list(FORMATS) == ["wikipedia-xml", "parquet", "archive", "jsonl", "wikitext-corpus", "text"]
+    assert list(FORMATS) == [
+        *("wikipedia-xml", "wikipedia-html", "parquet", "archive", "jsonl", "wikitext-corpus", "text"),
+    ]
     assert all(each.version >= 1 for each in FORMATS.values())

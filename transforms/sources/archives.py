@@ -17,10 +17,10 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import IO, NamedTuple, Protocol
 
 import pyarrow as pa
 import xxhash
@@ -224,10 +224,10 @@ def _lzma(properties: int, dictionary: int) -> lzma.LZMADecompressor:
 
 # ---- tar
 
-_HEADER_BYTES = 1 << 18  # of one member, its long names and attributes included
+HEADER_BYTES = 1 << 18  # of one tar member, its long names and attributes included
 
 
-class _Stream:
+class TarStream:
     """The decompressed bytes of a file as tarfile reads them: forwards only.
 
     `allowed`: how many bytes may still be read. Headers of headers, sparse maps and the like go on for as long as they
@@ -235,7 +235,7 @@ class _Stream:
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
-        self._plain = is_plain(filesystem, path)
+        self.exact = is_plain(filesystem, path)  # a byte read is a byte of the file
         self._chunks = chunks(filesystem, path)
         self._chunk = b""
         self._at = 0
@@ -246,7 +246,7 @@ class _Stream:
     @property
     def stored(self) -> int:
         """The position in the file as stored."""
-        return self._position if self._plain else self._stored
+        return self._position if self.exact else self._stored
 
     def tell(self) -> int:
         return self._position
@@ -263,7 +263,7 @@ class _Stream:
     def read(self, size: int) -> bytes:
         self.allowed -= size
         if self.allowed < 0:
-            raise tarfile.ReadError(f"a member whose headers have more than {_HEADER_BYTES:,} bytes")
+            raise tarfile.ReadError(f"a member whose headers have more than {HEADER_BYTES:,} bytes")
         return self._take(size)
 
     def _take(self, size: int) -> bytes:
@@ -299,33 +299,60 @@ class _Member(tarfile.TarInfo):
 
 
 def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> Iterator[Record]:
+    names = _Names()
+
+    def records(member: TarMember) -> Iterator[Record]:
+        if not member.is_file or not _is_text_file(member.name):
+            yield Filtered(NOT_TEXT)
+            return
+        name = names.unique(member.name)
+        if member.size > options.max_document_bytes:
+            yield too_large(f"member {name!r} at byte {member.byte}", b"", options)
+        elif content := member.open(options.max_document_bytes):
+            yield partial(_item, content.read(), name, member.byte, file, options)
+
+    return tar_records(filesystem, file, records)
+
+
+class TarMember(NamedTuple):
+    """A member of a tar, not a directory. `byte`: where its content begins, in the file as stored."""
+
+    name: str
+    size: int
+    byte: int
+    is_file: bool  # not a link or a device
+    has_holes: bool  # then its size is what it claims, not what is stored
+    open: Callable[[int], IO[bytes] | None]  # so many bytes may be read of its content
+    stream: TarStream
+
+
+def tar_records(
+    filesystem: fs.FileSystem, file: InputFile, records: Callable[[TarMember], Iterator[Record]]
+) -> Iterator[Record]:
+    """The records of each member in turn; damage of the archive is the last one."""
     try:
-        yield from _members(_Stream(filesystem, file.path), file, options)
+        stream = TarStream(filesystem, file.path)
     except Damaged as damage:
         yield Corrupt(damage.reason, damage.byte, damage.message)
-
-
-def _members(stream: _Stream, file: InputFile, options: ReadOptions) -> Iterator[Record]:
-    names = _Names()
+        return
     try:
-        stream.allowed = _HEADER_BYTES
+        stream.allowed = HEADER_BYTES
         archive = tarfile.TarFile(fileobj=stream, mode="r", tarinfo=_Member, errorlevel=2)  # type: ignore[arg-type]
         while member := archive.next():
             archive.members = []  # type: ignore[attr-defined]  # else tarfile remembers each of them
             if member.isdir():
                 continue
-            byte = stream.stored
-            if not member.isreg() or not _is_text_file(member.name):
-                yield Filtered(NOT_TEXT)
-            else:
-                name = names.unique(member.name)
-                if member.size > options.max_document_bytes:
-                    yield too_large(f"member {name!r} at byte {byte}", b"", options)
-                elif content := archive.extractfile(member):
-                    stream.allowed = options.max_document_bytes + tarfile.RECORDSIZE
-                    yield partial(_item, content.read(), name, byte, file, options)
-            stream.allowed = _HEADER_BYTES
+
+            def content(allowed: int, member: tarfile.TarInfo = member) -> IO[bytes] | None:
+                stream.allowed = allowed + tarfile.RECORDSIZE
+                return archive.extractfile(member)
+
+            told = (member.name, member.size, stream.stored, member.isreg(), member.issparse())
+            yield from records(TarMember(*told, content, stream))
+            stream.allowed = HEADER_BYTES
         stream.drain()
+    except Damaged as damage:
+        yield Corrupt(damage.reason, damage.byte, damage.message)
     except (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError) as error:
         ends = str(error) in ("no end mark", "unexpected end of data", "truncated header")
         what = "ends inside the tar archive" if ends else "holds a damaged tar archive"

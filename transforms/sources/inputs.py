@@ -37,16 +37,23 @@ from transforms.sources.jsonlines import JSON_LINES
 from transforms.sources.parquet import PARQUET
 from transforms.sources.streams import BLOCK, Damaged, read_head
 from transforms.sources.wikipedia import WIKIPEDIA_XML
+from transforms.sources.wikipedia_html import WIKIPEDIA_HTML
 from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS
 
 FORMATS: dict[str, Format] = {
-    each.name: each for each in (WIKIPEDIA_XML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
+    each.name: each for each in (WIKIPEDIA_XML, WIKIPEDIA_HTML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
 }
 """By name, in the order in which a file is tried; plain text is last, because so much else is text too."""
 
 MANIFEST = "manifest.json"
 
-_PLAIN_NAMES = {"text": "_.txt", "wikitext-corpus": "_.tokens", "jsonl": "_.jsonl", "wikipedia-xml": "_.xml"}
+_PLAIN_NAMES = {
+    "text": "_.txt",
+    "wikitext-corpus": "_.tokens",
+    "jsonl": "_.jsonl",
+    "wikipedia-xml": "_.xml",
+    "wikipedia-html": "_-NS0-ENTERPRISE-HTML.ndjson",
+}
 _HEAD_BYTES = 1 << 16
 _ABOUT = re.compile(
     r"(?:read[-_ ]?me|licen[cs]e|copying|copyright|notice|authors|changelog|contributing|requirements|robots|"
@@ -103,7 +110,7 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
     datasets: dict[str, DatasetFolder] = {}
     notices: list[str] = []
     for each in sorted(inputs):
-        filesystem, path = _locate(each)
+        filesystem, path = locate(each)
         here = _find(filesystem, path, shown=shown(each), notices=notices)
         if isinstance(here, DatasetFolder):
             datasets[_identity(filesystem, path)] = here
@@ -146,8 +153,8 @@ class _Found(NamedTuple):
     address: str = ""
 
 
-def _locate(given: str) -> tuple[fs.FileSystem, str]:
-    """The filesystem of an input, and the path or glob within it."""
+def locate(given: str) -> tuple[fs.FileSystem, str]:
+    """The filesystem of what a user named, and the path or glob within it."""
     if not is_address(given):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
     address = parse(given)

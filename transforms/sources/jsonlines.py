@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pyarrow import fs
 
@@ -102,31 +102,52 @@ class JsonLines:
     def _records(
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, options: ReadOptions
     ) -> Iterator[Record]:
-        if not file.size:
-            yield empty_file(file)
-            return
-        whole = segment == Segment(0, file.size)
-        try:
-            within = None if whole else segment.end
-            exact = is_plain(filesystem, file.path)
-            for line in lines(
-                filesystem, file.path, start=segment.start, limit=options.max_document_bytes, within=within
-            ):
-                if line.start >= segment.end and not whole:
-                    break
-                where = f"{file.path!r}, the line at byte {line.start:,}"
-                if line.too_long:
-                    yield too_large(f"byte {line.start}", line.data, options)
-                elif line.data.strip():
-                    yield partial(_item, line, where, file, options, exact=exact)
-        except Damaged as damage:
-            yield Corrupt(damage.reason, damage.byte, damage.message)
+        def too_long(line: Line) -> Item:
+            return too_large(f"byte {line.start}", line.data, options)
+
+        parse = partial(_item, file=file, options=options)
+        return line_records(filesystem, file, segment, limit=options.max_document_bytes, parse=parse, too_long=too_long)
 
 
 JSON_LINES = JsonLines()
 
 
-def _item(line: Line, where: str, file: InputFile, options: ReadOptions, *, exact: bool) -> Item:
+class LineParser(Protocol):
+    """What makes an item of a line; `where` names it in messages, `exact`: its bytes are bytes of the file."""
+
+    def __call__(self, line: Line, where: str, *, exact: bool) -> Item: ...
+
+
+def line_records(
+    filesystem: fs.FileSystem,
+    file: InputFile,
+    segment: Segment,
+    *,
+    limit: int,
+    parse: LineParser,
+    too_long: Callable[[Line], Item],
+) -> Iterator[Record]:
+    """A record for each line that begins in a segment and is not blank; `limit` is in bytes."""
+    if not file.size:
+        yield empty_file(file)
+        return
+    whole = segment == Segment(0, file.size)
+    try:
+        within = None if whole else segment.end
+        exact = is_plain(filesystem, file.path)
+        for line in lines(filesystem, file.path, start=segment.start, limit=limit, within=within):
+            if line.start >= segment.end and not whole:
+                break
+            if line.too_long:
+                yield too_long(line)
+            elif line.data.strip():
+                yield partial(parse, line, f"{file.path!r}, the line at byte {line.start:,}", exact=exact)
+    except Damaged as damage:
+        yield Corrupt(damage.reason, damage.byte, damage.message)
+
+
+def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, object] | Corrupt | Rejected:
+    """The JSON object that a line is, or what is wrong with it; `remedy` says what lines should be instead."""
     start, stored, data, _ = line
     try:
         text = (data.removeprefix(b"\xef\xbb\xbf") if start == 0 else data).decode()
@@ -140,19 +161,28 @@ def _item(line: Line, where: str, file: InputFile, options: ReadOptions, *, exac
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
         return Corrupt("bad_record", stored + byte if exact else stored, message, text[:200])
-    column = options.text_column
     if not isinstance(record, dict):
-        message = f"{where} is not a JSON object; write one object a line, with its text in {column!r}"
-        return Corrupt("bad_record", stored, message, text[:200])
+        return Corrupt("bad_record", stored, f"{where} is not a JSON object; {remedy}", text[:200])
+    return record
+
+
+def _item(line: Line, where: str, *, file: InputFile, options: ReadOptions, exact: bool) -> Item:
+    column = options.text_column
+    remedy = f"write one object a line, with its text in {column!r}"
+    record = object_of(line, where, exact=exact, remedy=remedy)
+    if not isinstance(record, dict):
+        return record
+    excerpt = line.data[:800].decode("utf-8", "replace").removeprefix("\ufeff")[:200]
+    column = options.text_column
     if column not in record:
-        return Corrupt("bad_record", stored, f"{where} has no {column!r}; {columns_remedy(record)}", text[:200])
+        return Corrupt("bad_record", line.stored, f"{where} has no {column!r}; {columns_remedy(record)}", excerpt)
     value = record[column]
     if value is None:
         return Filtered("no_text")
     if not isinstance(value, str):
         message = f"{where} holds no text in {column!r} but {type(value).__name__}; {columns_remedy(record)}"
-        return Corrupt("bad_record", stored, message, text[:200])
-    return document_of(value, provenance_of(record), file=file, position=start)
+        return Corrupt("bad_record", line.stored, message, excerpt)
+    return document_of(value, provenance_of(record), file=file, position=line.start)
 
 
 def _values(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pyarrow import fs
@@ -47,12 +47,31 @@ def lines(
     many segments are not read by each of them. A `start` other than 0 is for plain files. Raises Damaged; the lines
     before it are whole.
     """
-    plain = is_plain(filesystem, path)
-    skipping = start > 0  # the line that holds the byte before `start` began before it
-    position = begun = stored_begun = max(0, start - 1)
+    begin = max(0, start - 1)  # the line that holds the byte before `start` began before it
+    pieces = chunks(filesystem, path, start=begin)
+    exact = is_plain(filesystem, path)
+    yield from cut_lines(pieces, begin=begin, skipping=start > 0, limit=limit, within=within, exact=exact)
+
+
+def cut_lines(
+    pieces: Iterable[tuple[int, bytes]],
+    *,
+    limit: int,
+    exact: bool,
+    begin: int = 0,
+    skipping: bool = False,
+    within: int | None = None,
+) -> Iterator[Line]:
+    """The lines in pieces of text that follow each other, each given with its offset in the file as stored.
+
+    `begin` is the position of the first piece in the text. `skipping`: its first line is the end of another. `exact`: a
+    byte of the text is a byte of the file, so that each line has an offset of its own; else it has that of the piece
+    that it begins in.
+    """
+    position = begun = stored_begun = begin
     pending: list[bytes] = []
     size = 0
-    for stored, data in chunks(filesystem, path, start=position):
+    for stored, data in pieces:
         if skipping and within is not None and position >= within:
             return
         if begun == position:
@@ -71,7 +90,7 @@ def lines(
             skipping, pending, size = False, [], 0
             at = newline + 1
             begun = position + at
-            stored_begun = begun if plain else stored
+            stored_begun = stored + at if exact else stored
         position += len(data)
     if size and not skipping:
         yield _line(begun, stored_begun, pending, size > limit)

@@ -1,0 +1,525 @@
+"""A wiki page's HTML to plain text with the hyperlinks placed in it, in one linear scan.
+
+Parsoid's HTML, as Wikimedia's HTML dumps and its REST API have it (mediawiki.org: "Specs/HTML"), and what the older
+parser writes. The text has the conventions of the wikitext reader (`transforms/sources/wikitext.py`), so that a corpus
+can be made of either: tables, references, navigation, notices, pictures with their captions, formulas, pronunciations
+and coordinates go, and what templates put into the prose stays.
+
+1. `_Scan` goes from tag to tag with a stack of open elements, and writes text with marks
+   (`transforms/sources/prose.py`).
+2. The gaps are closed, lines become paragraphs, headings and list items, and links are placed.
+
+Tags are read as the HTML standard has it (html.spec.whatwg.org, "Tokenization"), but no tree is built of them, so that
+the same bytes give the same text whatever version of a library is installed, and memory is bounded by the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from transforms.sources.items import Link
+from transforms.sources.prose import (
+    BREAK,
+    CLOSE,
+    ENTITY,
+    GAP,
+    MIDDLE,
+    OPEN,
+    PSEUDO_HEADING,
+    SPOKEN_MATH,
+    Blocks,
+    TooComplex,
+    check_depth,
+    close_gaps,
+    entity,
+    one_line,
+    place_links,
+    plain_spaces,
+    power,
+    without_marks,
+)
+from transforms.sources.wikitext import Site
+
+_HEADING, _ITEM = "\x06", "\x07"  # begin a line; behind the first stands the heading's level
+_LIST_END = "\x08"
+_BOLD, _BOLD_END = "\x0e", "\x0f"
+
+
+def plain_text(
+    html: str, *, site: Site, title: str = "", max_nodes: int = 1_000_000, max_depth: int = 100
+) -> tuple[str, tuple[Link, ...]]:
+    """The text of a page as a reader sees it, and its links to articles, their offsets in that text.
+
+    A line is a paragraph, a heading or a list item; an empty line stands between paragraphs. `title` is the page's own:
+    a link to a section of it is none. Raises TooComplex.
+    """
+    nodes = html.count("<")
+    if nodes > max_nodes:
+        raise TooComplex("too_many_nodes", f"{nodes:,} tags, limit {max_nodes:,}")
+    scan = _Scan(site, title, max_depth)
+    scan.read(without_marks(html))
+    text = _LIST_ENDS.sub(_between_blocks, "\n" + "".join(scan.pieces) + "\n")
+    scan.pieces = []
+    text = _BOLD_LINE.sub(rf"\n{_HEADING}{PSEUDO_HEADING}\1", text).translate(_WITHOUT_BOLD)
+    return place_links(_lines(close_gaps(plain_spaces(text))), scan.targets)
+
+
+def title_of(href: str, *, site: Site, own_title: str = "") -> str:
+    """The article that an address of Parsoid's ("./Title") or of the older parser's ("/wiki/Title") leads to.
+
+    Empty if it is none: another namespace, a section of the page itself, no title.
+    """
+    path, _, fragment = href.partition("#")
+    path, _, query = path.partition("?")
+    if path.startswith("/"):
+        if path.endswith("/index.php"):
+            path = next((each[6:] for each in query.split("&", 20)[:20] if each.startswith("title=")), "")
+        else:
+            path = path.removeprefix("/wiki/")
+            if path.startswith("/"):  # of another host
+                return ""
+    while path.startswith(("./", "../")):
+        path = path.partition("/")[2]
+    if not path or len(path) > _LONGEST_PATH:
+        return ""
+    title = site.title(unquote(path).lstrip(": _"))
+    if not title or _NO_TITLE.search(title) or site.namespace(title) != 0:
+        return ""
+    return "" if fragment and title == own_title else title
+
+
+_LONGEST_PATH = 3 * 255  # a title has 255 bytes at most
+_NO_TITLE = re.compile("[\x00-\x1f\x7f<>\\[\\]{}|#\ufffd\ud800-\udfff]")
+
+# ---- What is left out
+
+_RAW = "script style title textarea xmp iframe noembed noframes".split()  # what stands in them are no tags
+_SILENT = frozenset(["head", "template", "noscript", "datalist", *_RAW])
+_LEFT_OUT = frozenset(
+    "table figure figure-inline figcaption audio video picture object canvas svg map math nav button form".split()
+)
+_CLASSES = frozenset(
+    # boxes and navigation
+    "infobox infobox_v2 infobox_v3 infobox-subbox taxobox sidebar vertical-navbox navbox navbox-styles navbar NavFrame "
+    "navigation-box navigation-not-searchable portalbox portal portal-bar portalbar side-box sistersitebox sister-bar "
+    "succession-box quotebox listen authority-control bandeau-container bandeau-portail bandeau-section ambox mbox "
+    "mbox-small ombox tmbox cmbox fmbox imbox dmbox asbox metadata noprint hatnote dablink rellink homonymie seealso "
+    "boilerplate toc tocleft tocright mw-editsection mw-jump-link mw-indicators mw-indicator catlinks printfooter "
+    "sortkey templatequotecite "
+    # references
+    "reference references mw-ref mw-references mw-references-wrap mw-reference-text mw-cite-backlink reflist Z3988 "
+    "error brokenref mw-ext-cite-error autonumber Inline-Template "
+    # pictures, sounds and drawings
+    "thumb thumbinner thumbcaption tmulti gallery gallerybox floatleft floatright floatnone mw-file-description "
+    "mw-kartographer-map mw-kartographer-container mw-kartographer-maplink mw-ext-score score timeline-wrapper "
+    "mw-graph mw-hiero-outer mw-tmh-player mediaContainer locmap chess-board "
+    # pronunciation and coordinates
+    "IPA IPA-label rt-commentedText respell haudio ext-phonos "
+    "coordinates geo geo-default geo-nondefault geo-multi-punct geo-inline geo-inline-hidden nourlexpansion".split()
+)
+_TYPES = re.compile(
+    r"(?:^|\s)mw:(?:File|Image|Video|Audio|Extension/(?:ref|references|gallery|score|timeline|graph|maplink|mapframe"
+    r"|imagemap|hiero|indicator|categorytree|inputbox|phonos|chem|ce))(?![\w-])"
+)
+_HIDDEN = re.compile(r"(?:^|[;\s])(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden)", re.IGNORECASE)
+_LONGEST_CACHED = 200
+
+
+def _leaves_out(name: str, classes: str, types: str, style: str, role: str) -> bool:
+    """Whether an element is no part of the prose."""
+    words = classes.split()
+    return (
+        not _CLASSES.isdisjoint(words)
+        or (name == "cite" and "citation" in words)
+        or (name in ("div", "pre") and ("mw-highlight" in words or "mw:Extension/syntaxhighlight" in types))
+        or role in ("navigation", "note")
+        or _TYPES.search(types) is not None
+        or _HIDDEN.search(style) is not None
+    )
+
+
+_leaves_out_again = lru_cache(maxsize=4096)(_leaves_out)
+
+# ---- Tags
+
+# A tag as a serialiser writes it. A piece of it can be read in one way only, so that the pattern cannot backtrack.
+_TOKEN = re.compile(
+    r"<(?:(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s\"'<>/=]+(?:=\"[^\"]*\"|='[^']*')?)*)\s*/?>|(!--)|)", re.ASCII
+)
+_ATTRIBUTE = re.compile(r"\s([^\s\"'<>/=]+)(?:=\"([^\"]*)\"|='([^']*)')?", re.ASCII)
+_ANY_NAME = re.compile(r"[^\s/>]+", re.ASCII)
+_ANY_ATTRIBUTE = re.compile(r"[\s/]*(?:(>)|([^\s/>][^\s/>=]*)\s*(=?)\s*)", re.ASCII)
+_UNQUOTED = re.compile(r"[^\s>]*", re.ASCII)
+_WANTED = frozenset("class typeof style role rel href data-mw data-mw-variant alttext".split())
+
+Attributes = dict[str, str]
+
+
+def _attributes(written: str) -> Attributes:
+    """Those that are wanted; the first of several of one name counts."""
+    found: Attributes = {}
+    for name, double, single in _ATTRIBUTE.findall(written):
+        if name in _WANTED or name.lower() in _WANTED:
+            found.setdefault(name.lower(), _shown(double or single))
+    return found
+
+
+def _shown(text: str) -> str:
+    return ENTITY.sub(entity, text) if "&" in text else text
+
+
+def _careful_tag(html: str, position: int) -> tuple[str, Attributes, int] | None:
+    """A tag whose name begins at `position`, however it is written, and where it ends; None if the input ends in it."""
+    name = _ANY_NAME.match(html, position)
+    assert name
+    position = name.end()
+    found: Attributes = {}
+    while match := _ANY_ATTRIBUTE.match(html, position):
+        position = match.end()
+        if match[1]:
+            return name[0].lower(), found, position
+        value = ""
+        if match[3]:
+            quote = html[position : position + 1]
+            if quote in ('"', "'"):
+                end = html.find(quote, position + 1)
+                if end < 0:
+                    return None
+                value, position = html[position + 1 : end], end + 1
+            else:
+                unquoted = _UNQUOTED.match(html, position)
+                assert unquoted
+                value, position = unquoted[0], unquoted.end()
+        if (attribute := match[2].lower()) in _WANTED:
+            found.setdefault(attribute, _shown(value))
+    return None
+
+
+_VOID = frozenset(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
+)
+_BLOCKS = frozenset(
+    "p div blockquote center hr section article header footer main aside details summary caption tr td th tbody body"
+    " html address fieldset legend".split()
+)
+_LISTS = frozenset(("ul", "ol", "dl"))
+_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "dt": PSEUDO_HEADING}
+_IN_P = frozenset(["pre", "table", "figure", "form", *(_BLOCKS - {"p"}), *_LISTS, *_LEVELS])
+# An element whose end tag is left out ends where one of these begins.
+_ENDED_BY = {
+    **{name: frozenset(["p"]) for name in _IN_P},
+    **{name: frozenset(["p", name]) for name in ("p", "li", "tr")},
+    **{name: frozenset(["p", "dt", "dd"]) for name in ("dt", "dd")},
+    **{name: frozenset(["p", "td", "th"]) for name in ("td", "th")},
+}
+_RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE | re.ASCII) for name in _RAW}
+
+_EMPTY_LINES = re.compile("\n[ \n]*\n")
+_EXPONENT = re.compile(r"\s*([-+−–]?\d+)\s*")
+_STYLED = re.compile(r"\{\\(?:display|text)style (.*)\}", re.DOTALL)
+_TEX = re.compile(r'"extsrc":"([^"\\]{0,100})"')
+_BLOCK_MARKS = re.compile(f"\n *\n|[{_HEADING}{_ITEM}{_LIST_END}]")
+_MATHS = ("mwe-math-element", "mw:Extension/math")
+
+
+class _Open(NamedTuple):
+    """An open element; `kind` says what its end does, `at` is where its text begins among the pieces."""
+
+    name: str
+    kind: str = ""
+    at: int = 0
+    title: str = ""
+
+
+class _Scan:
+    """Reads tags, and keeps in `pieces` the text that is shown, with marks in it."""
+
+    def __init__(self, site: Site, title: str, max_depth: int) -> None:
+        self.pieces: list[str] = []
+        self.targets: list[str] = []
+        self._site = site
+        self._title = title
+        self._max_depth = max_depth
+        self._stack: list[_Open] = []
+        self._count: dict[str, int] = {}  # open elements by name
+        self._left_out = 0  # the depth of the element that is left out, 0 if none is
+        self._formula: str | None = None  # of the element that is left out: None if it is none
+        self._in_line = 0  # list items, lists and headings: a newline is a space
+        self._in_verse = 0
+
+    def read(self, html: str) -> None:
+        position = 0
+        search = _TOKEN.search
+        while match := search(html, position):
+            start = match.start()
+            if start > position and not self._left_out:
+                self._text(html[position:start])
+            position = match.end()
+            written = match[2]
+            attributes: str | Attributes = match[3]
+            if written is not None:
+                name, closing = written.lower(), match[1]
+            elif match[4]:
+                position = html.find("-->", position - 2) + 3
+                if position < 3:
+                    break
+                continue
+            else:
+                closing = "/" if html.startswith("/", position) else ""
+                begin = position + len(closing)
+                following = html[begin : begin + 1]
+                if following.isascii() and following.isalpha():
+                    tag = _careful_tag(html, begin)
+                    if tag is None:
+                        break
+                    name, attributes, position = tag
+                elif closing or following in ("!", "?"):  # a comment of another kind
+                    position = html.find(">", position) + 1
+                    if not position:
+                        break
+                    continue
+                else:
+                    if not self._left_out:
+                        self._text("<")
+                    continue
+            if closing:
+                self._end(name)
+                continue
+            self._start(name, attributes)
+            if name in _RAW_ENDS:
+                end = _RAW_ENDS[name].search(html, position)
+                if end is None:
+                    break
+                position = end.start()
+        else:
+            if not self._left_out:
+                self._text(html[position:])
+        while self._stack:
+            self._close()
+
+    def _text(self, text: str) -> None:
+        text = _shown(text)
+        if "\n" in text:
+            if self._in_verse:
+                text = text.replace("\n", BREAK)
+            elif self._in_line:
+                text = text.replace("\n", " ")
+            elif self._count.get("p"):
+                text = _EMPTY_LINES.sub("\n", text)
+        if text:
+            self.pieces.append(text)
+
+    def _start(self, name: str, attributes: str | Attributes) -> None:
+        if self._left_out:
+            if name == "body" and self._count.get("head"):
+                self._end("head")
+            else:
+                if self._formula == "" and name == "math":
+                    self._formula = self._tex(_attributes(attributes) if isinstance(attributes, str) else attributes)
+                if name not in _VOID:
+                    self._push(_Open(name))
+                return
+        if name in _VOID:
+            self._void(name)
+            return
+        if ended := _ENDED_BY.get(name):
+            while self._stack and self._stack[-1].name in ended:
+                self._close()
+        if name == "a" and self._count.get("a"):
+            self._end("a")
+        found: Attributes = {}
+        if attributes:
+            if not isinstance(attributes, str):
+                found = attributes
+            elif name == "a" or any(each in attributes for each in ("class", "typeof", "style", "role")):
+                found = _attributes(attributes)
+        if self._is_left_out(name, found):
+            self._push(_Open(name, "left out"))
+            self._left_out = len(self._stack)
+            return
+        at = len(self.pieces)
+        if name == "a":
+            self._push(_Open(name, "link", at, self._target(found)))
+        elif name in _BLOCKS:
+            self.pieces.append("\n\n")
+            self._push(_Open(name, "block"))
+        elif name in ("li", "dd"):
+            self.pieces.append("\n" + _ITEM)
+            self._in_line += 1
+            self._push(_Open(name, "item"))
+        elif name in _LISTS:
+            self._in_line += 1
+            self._push(_Open(name, "list"))
+        elif name in _LEVELS:
+            self.pieces.append(f"\n\n{_HEADING}{_LEVELS[name]}")
+            self._in_line += 1
+            self._push(_Open(name, "heading"))
+        elif name == "pre":
+            self.pieces.append("\n\n")
+            self._in_verse += 1
+            self._push(_Open(name, "verse"))
+        elif name == "sup":
+            self._push(_Open(name, "power", at))
+        elif name in ("b", "strong") and not self._in_line and not self._in_verse:
+            self.pieces.append(_BOLD)
+            self._push(_Open(name, "bold"))
+        else:
+            if "data-mw-variant" in found:
+                self._text(_variant(found["data-mw-variant"]))
+            self._push(_Open(name))
+
+    def _void(self, name: str) -> None:
+        if name == "br":
+            self.pieces.append(BREAK)
+        elif name == "hr":
+            self.pieces.append("\n\n")
+        elif name in ("img", "embed"):
+            self.pieces.append(GAP)
+
+    def _is_left_out(self, name: str, found: Attributes) -> bool:
+        self._formula = None
+        if name == "math":
+            self._formula = self._tex(found)
+        elif found and any(each in found.get("class", "") or each in found.get("typeof", "") for each in _MATHS):
+            self._formula = self._tex(found)
+            return True
+        if name in _LEFT_OUT or name in _SILENT:
+            return True
+        if not found:
+            return False
+        told = [found.get(each, "") for each in ("class", "typeof", "style", "role")]
+        judge = _leaves_out_again if sum(map(len, told)) < _LONGEST_CACHED else _leaves_out
+        return judge(name, *told)
+
+    @staticmethod
+    def _tex(found: Attributes) -> str:
+        """The formula that an element's attributes have, empty if they have none."""
+        if "alttext" in found:
+            styled = _STYLED.fullmatch(found["alttext"])
+            return styled[1] if styled else found["alttext"]
+        source = _TEX.search(found.get("data-mw", ""))
+        return source[1] if source else ""
+
+    def _target(self, found: Attributes) -> str:
+        href = found.get("href", "")
+        kinds = found.get("rel", "").split()
+        classes = found.get("class", "").split()
+        if not href or "external" in classes or "extiw" in classes:
+            return ""
+        if "mw:WikiLink" not in kinds and (not href.startswith("/") or any(each.startswith("mw:") for each in kinds)):
+            return ""
+        return title_of(href, site=self._site, own_title=self._title)
+
+    def _push(self, element: _Open) -> None:
+        self._stack.append(element)
+        self._count[element.name] = self._count.get(element.name, 0) + 1
+        check_depth(self._stack, self._max_depth)
+
+    def _end(self, name: str) -> None:
+        if not self._count.get(name):
+            if name == "p" and not self._left_out:
+                self.pieces.append("\n\n")
+            return
+        while self._close() != name:
+            pass
+
+    def _close(self) -> str:
+        """Closes the innermost element; returns its name."""
+        name, kind, at, title = self._stack.pop()
+        self._count[name] -= 1
+        if not kind:
+            return name
+        if kind == "left out":
+            self._left_out = 0
+            if self._formula is not None and SPOKEN_MATH.fullmatch(self._formula):
+                self.pieces.append(self._formula.strip())
+            elif name in _BLOCKS or name in _LISTS or name in ("table", "figure", "pre", "nav"):
+                self.pieces.append("\n\n")
+            elif name not in _SILENT:
+                self.pieces.append(GAP)
+        elif kind == "link":
+            self._link(at, title)
+        elif kind == "block":
+            self.pieces.append("\n\n")
+        elif kind == "item":
+            self._in_line -= 1
+        elif kind == "list":
+            self._in_line -= 1
+            self.pieces.append(_LIST_END)
+        elif kind == "heading":
+            self._in_line -= 1
+            self.pieces.append("\n\n")
+        elif kind == "verse":
+            self._in_verse -= 1
+            self.pieces.append("\n\n")
+        elif kind == "power":
+            exponent = _EXPONENT.fullmatch("".join(self.pieces[at:]))
+            if exponent:
+                self.pieces[at:] = [power(exponent[1], self.pieces[at - 1][-1:] if at else "")]
+        elif kind == "bold":
+            self.pieces.append(_BOLD_END)
+        return name
+
+    def _link(self, at: int, title: str) -> None:
+        content = "".join(self.pieces[at:])
+        if not content.strip(" \n" + GAP):
+            self.pieces[at:] = [GAP]
+            return
+        if not title or _BLOCK_MARKS.search(content):
+            return
+        anchor = one_line(plain_spaces(content).translate(_WITHOUT_BOLD))
+        if not anchor:
+            self.pieces[at:] = [GAP]
+            return
+        before = " " if content[0].isspace() else ""
+        after = " " if content[-1].isspace() else ""
+        self.pieces[at:] = [f"{before}{OPEN}{len(self.targets)}{MIDDLE}{anchor}{CLOSE}{after}"]
+        self.targets.append(title)
+
+
+def _variant(written: str) -> str:
+    """-{zh-hans:a; zh-hant:b}- shows one of the variants: the first."""
+    try:
+        value = json.loads(written)
+    except (ValueError, RecursionError):
+        return ""
+    for kind in ("disabled", "twoway", "oneway"):
+        each = value.get(kind) if isinstance(value, dict) else None
+        each = each[0] if isinstance(each, list) and each else each
+        if isinstance(each, dict) and isinstance(each.get("t"), str):
+            return "" if "<" in each["t"] else without_marks(each["t"])
+    return ""
+
+
+# ---- Lines
+
+_LIST_ENDS = re.compile(f"{_LIST_END}[ \n{_LIST_END}]*")
+_BOLD_LINE = re.compile(f"\n{_BOLD}([^\n{_BOLD}{_BOLD_END}]+){_BOLD_END} *(?=\n)")
+_WITHOUT_BOLD = {ord(_BOLD): None, ord(_BOLD_END): None}
+
+
+def _between_blocks(match: re.Match[str]) -> str:
+    """Lists that follow each other without an empty line are one; other text is a paragraph of its own."""
+    if match.string[match.end() : match.end() + 1] == _ITEM:
+        return "\n\n" if match[0].count("\n") > 2 else "\n"
+    return "\n\n"
+
+
+def _lines(text: str) -> str:
+    """Paragraphs, headings and list items from lines with marks."""
+    blocks = Blocks()
+    for raw in text.split("\n"):
+        line = raw.strip()
+        if not line:
+            blocks.end_paragraph()
+        elif line[0] == _HEADING:
+            blocks.heading(int(line[1]), line[2:])
+        elif line[0] == _ITEM:
+            blocks.item(line[1:])
+        else:
+            blocks.prose(line)
+    return blocks.text()
