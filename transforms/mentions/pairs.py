@@ -1,0 +1,351 @@
+"""Which mentions become pairs: of each key the m of lowest hash, each with its next k on a ring.
+
+A key is an entity or a surface. Its mentions stand on a ring in the order of their hashes, and each is paired with the
+next k. So the pairs of a key are at most m * k, however many mentions it has, every mention on the ring takes part, and
+nothing depends on the order of the input or on how it was cut into units.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from schemas.keys import is_validation
+from transforms.phrases.occurrences import I64, U64, Bools, mix64, string_bytes
+
+KINDS = ("entity", "surface")
+"""What two mentions of a pair share; a column `kind` holds the place in here."""
+ENTITY, SURFACE = range(2)
+
+MEMBER_COLUMNS = (
+    *("source", "entity_id", "target_title", "mention"),
+    *("sentence_id", "text", "start_char", "end_char"),
+)
+"""The columns of a mentions shard that are needed here."""
+
+CANDIDATES_A_TABLE = 1 << 19
+KEY = ("key_hi", "key_lo")
+RANK = ("priority", "shard", "row")
+"""The columns that decide which members of a key come first."""
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+MEMBERS = pa.schema(
+    [
+        ("key_hi", pa.uint64()),
+        ("key_lo", pa.uint64()),
+        ("kind", pa.uint8()),
+        ("entity", pa.uint64()),
+        ("content", pa.uint64()),
+        ("sentence", pa.uint64()),
+        ("priority", pa.uint64()),
+        ("validation", pa.bool_()),
+        ("shard", pa.int32()),
+        ("row", pa.int32()),
+    ]
+)
+"""A mention as a member of a key.
+
+`entity`, `content`, `sentence`: hashes of the entity key, of the sentence's text with the span, of the text alone;
+`priority`: hash of the mention's identity under the seed; `validation`: the split of its entity; then its place.
+"""
+
+CHOSEN_PAIRS = pa.schema(
+    [
+        ("key_hi", pa.uint64()),
+        ("key_lo", pa.uint64()),
+        ("kind", pa.uint8()),
+        ("validation", pa.bool_()),
+        ("unmasked", pa.uint8()),
+        ("shard_1", pa.int32()),
+        ("row_1", pa.int32()),
+        ("shard_2", pa.int32()),
+        ("row_2", pa.int32()),
+    ]
+)
+"""A pair by the places of its mentions; the key is the identity of the pair, its place in the shuffled dataset."""
+
+
+class PairRules(NamedTuple):
+    """Which mentions are paired; part of a fingerprint."""
+
+    kinds: tuple[str, ...] = KINDS
+    mentions_per_key: int = 32  # m: so many mentions of a key take part, those of lowest hash
+    partners: int = 4  # k: each is paired with the next k on the ring
+    all_pairs: bool = False  # every two of a key, as the paper does (UCTopic, section 3.1): no caps
+
+
+class Counts(NamedTuple):
+    """candidates = pairs + filtered."""
+
+    candidates: int
+    filtered: Counter[str]
+
+
+class _Ring(NamedTuple):
+    """The members of all keys that have a candidate, n in number, keys side by side, each in order of its ring."""
+
+    member: I64  # [n] row of the members given
+    first: I64  # [n] place in this array of the first member of the key
+    size: I64  # [n] members of the key
+    partners: I64  # [n] candidates of which this member is the one before on the ring
+
+
+def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, validation_rate: float) -> pa.Table:
+    """The mentions of a shard (MEMBER_COLUMNS) as members of their keys: a row for each kind and mention (MEMBERS)."""
+    n = mentions.num_rows
+    names, number = _distinct(entity_keys(mentions))
+    entities = names.to_pylist()
+    split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in entities], dtype=bool)
+    sentence = _hashes(_column(mentions, "text"))
+    start, end = (mentions.column(name).to_numpy().astype(np.uint64) for name in ("start_char", "end_char"))
+    content = mix64(sentence ^ mix64(start << np.uint64(32) | end))
+    ids = [_column(mentions, "sentence_id"), _column(mentions, "start_char").cast(pa.string())]
+    priority = _hashes(pc.binary_join_element_wise(*ids, "\0"), seed=seed)
+    of_mention = [_hashes(names)[number], content, sentence, priority, split[number], np.full(n, shard), np.arange(n)]
+    tables = [MEMBERS.empty_table()]
+    for kind, name in enumerate(KINDS):
+        if name in rules.kinds:
+            keys, key = (names, number) if name == "entity" else _distinct(_column(mentions, "mention"))
+            hi, lo = _key_hashes(name, keys.to_pylist())
+            tables.append(_table(MEMBERS, [hi[key], lo[key], np.full(n, kind), *of_mention]))
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def entity_keys(mentions: pa.Table) -> pa.Array:
+    """The entity of each mention as a text: its Wikidata id, else source and title with a null between."""
+    entity_id = _column(mentions, "entity_id")
+    title = pc.binary_join_element_wise(_column(mentions, "source"), _column(mentions, "target_title"), "\0")
+    return pc.if_else(pc.equal(entity_id, ""), title, entity_id)
+
+
+def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
+    """The members that may be paired: no duplicates, and of each key those of lowest priority, m at most.
+
+    Of members of one key and entity with the same content the first by (priority, shard, row) stays; then the first m
+    of a key of kind entity, or of each entity of a key of kind surface. They come in order of key, entity and
+    (priority, shard, row).
+
+    Who is not among the lowest of a part is not among those of the whole, so parts may go first: lowest(a + b) ==
+    lowest(lowest(a) + lowest(b)). Hence members of the same content but of two entities stay until `choose_pairs`:
+    the first of them might be gone from its part already, whose entity has m others.
+    """
+    hi, lo, entity, content = _numbers(members, *KEY, "entity", "content")
+    rank = _numbers(members, *RANK)
+    kept = _first_of_each((hi, lo, entity, content), rank)
+    hi, lo, entity, *rank = _at(kept, hi, lo, entity, *rank)
+    order, _, new_entity = _sorted(hi, lo, entity, rank)
+    if not rules.all_pairs:
+        order = order[_places(new_entity) < rules.mentions_per_key]
+    return members.take(pa.array(kept[order]))
+
+
+def largest_key(members: pa.Table, *, rules: PairRules) -> int:
+    """How many candidates of one key `choose_pairs` would look at, at most, given the same members."""
+    ring = _ring(members, rules)
+    starts = np.flatnonzero(ring.first == np.arange(len(ring.first)))
+    return int(np.add.reduceat(ring.partners, starts).max()) if len(starts) else 0
+
+
+def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[tuple[pa.Table, Counts]]:
+    """The pairs of whole keys, as tables of bounded size (CHOSEN_PAIRS); `members` is a result of `lowest`.
+
+    Kind entity: the ring is in order of (priority, shard, row). Kind surface: of members of the same content, whatever
+    their entities, the first stays; the ring is in order of the place among those of the same entity, then of
+    (priority, shard, row), and its first m take part, so that many entities do; a surface of one entity has no
+    candidates.
+
+    A key with n members on its ring has min(n * k, n * (n - 1) / 2) candidates, no two members twice; with `all_pairs`
+    n * (n - 1) / 2. A candidate is a pair unless it is by surface and of one entity ("same_entity"), else of one text
+    ("same_sentence"), else by surface and of entities in different splits ("crosses_splits"). The first of a pair is
+    the one of lower (priority, shard, row). With probability 0.5 one of the two keeps its words.
+    """
+    ring = _ring(members, rules)
+    columns = dict(zip(members.column_names, _at(ring.member, *_numbers(members, *members.column_names)), strict=True))
+    edges = np.concatenate(([0], np.cumsum(ring.partners)))
+    for start in range(0, int(edges[-1]), CANDIDATES_A_TABLE):
+        end = min(start + CANDIDATES_A_TABLE, int(edges[-1]))
+        first, last = np.searchsorted(edges, [start, end - 1], side="right") - 1
+        one = np.repeat(np.arange(first, last + 1), np.diff(np.clip(edges[first : last + 2], start, end)))
+        other = one + 1 + np.arange(start, end) - edges[one]
+        # Behind the last of a key comes its first.
+        other -= np.where(other >= ring.first[one] + ring.size[one], ring.size[one], 0)
+        yield _judge(columns, one, other, seed=seed)
+
+
+def _ring(members: pa.Table, rules: PairRules) -> _Ring:
+    kind, hi, lo, entity, content = _numbers(members, "kind", *KEY, "entity", "content")
+    rank = _numbers(members, *RANK)
+
+    def of_several(rows: I64) -> I64:
+        """Those of the rows, in order of key and entity, whose key has more than one entity."""
+        new = _changes(*_at(rows, hi, lo))
+        other = _changes(*_at(rows, entity)) & ~new
+        starts = np.flatnonzero(new)
+        several = np.logical_or.reduceat(other, starts) if len(starts) else other
+        return rows[np.repeat(several, _sizes(starts, len(rows)))]
+
+    surface = of_several(np.flatnonzero(kind == SURFACE))
+    surface = of_several(surface[_first_of_each(_at(surface, hi, lo, content), _at(surface, *rank))])
+    place = _places(_changes(*_at(surface, hi, lo, entity)))
+    key_hi, key_lo = _at(surface, hi, lo)
+    order, new_key, _ = _sorted(key_hi, key_lo, place, _at(surface, *rank))
+    if not rules.all_pairs:
+        order = order[_places(new_key) < rules.mentions_per_key]
+    surface = surface[order]
+    member = np.concatenate((np.flatnonzero(kind == ENTITY), surface))
+    starts = np.flatnonzero(_changes(*_at(member, hi, lo)))
+    sizes = _sizes(starts, len(member))
+    first, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    half = size // 2
+    partners = half if rules.all_pairs else np.minimum(half, rules.partners)
+    # Of two that are opposite on a ring of even size, only the former looks for the other.
+    twice = (size % 2 == 0) & (partners == half) & (np.arange(len(member)) - first >= half)
+    return _Ring(member, first, size, partners - twice)
+
+
+def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple[pa.Table, Counts]:
+    """The candidates that are pairs."""
+    candidates = len(one)
+    filtered: Counter[str] = Counter()
+
+    def keep(kept: Bools, reason: str) -> None:
+        nonlocal one, other
+        dropped = len(kept) - int(np.count_nonzero(kept))
+        if dropped:
+            filtered[reason] += dropped
+            one, other = one[kept], other[kept]
+
+    kind, entity, sentence = columns["kind"], columns["entity"], columns["sentence"]
+    priority, validation = columns["priority"], columns["validation"]
+    keep((kind[one] == ENTITY) | (entity[one] != entity[other]), "same_entity")
+    keep(sentence[one] != sentence[other], "same_sentence")
+    keep(validation[one] == validation[other], "crosses_splits")
+    behind = np.zeros(len(one), dtype=bool)
+    for column in (columns[name] for name in reversed(RANK)):
+        behind = (column[one] > column[other]) | ((column[one] == column[other]) & behind)
+    one, other = np.where(behind, other, one), np.where(behind, one, other)
+    salt = mix64(mix64(kind[one].astype(np.uint64)) ^ np.uint64(seed % 2**64))
+    hi, lo = (mix64(mix64(priority[one] ^ each) ^ priority[other]) for each in (salt, ~salt))
+    # Not of the key itself, whose highest bits decide the shard.
+    chance = mix64(hi ^ mix64(lo)) % np.uint64(4)
+    unmasked = np.where(chance < 2, 0, chance - 1)
+    places = (columns[name][side] for side in (one, other) for name in ("shard", "row"))
+    arrays = [hi, lo, kind[one], validation[one], unmasked, *places]
+    return _table(CHOSEN_PAIRS, arrays), Counts(candidates, filtered)
+
+
+def _first_of_each(group: Sequence[Numbers], rank: Sequence[Numbers]) -> I64:
+    """The rows that are the first of their group by `rank`, in the order given; quick where few share a group."""
+    n = len(group[0])
+    mixed = np.zeros(n, dtype=np.uint64)
+    for odd, column in enumerate(group):
+        mixed += column * np.uint64(2 * odd + 1)
+    # The upper half tells nearly all apart. NumPy sorts numbers of 16 bits by radix, eight times as fast as others.
+    digits = [(mixed >> np.uint64(shift)).astype(np.uint16) for shift in (32, 48)]
+    order = np.lexsort(digits)
+    alone = _changes(*_at(order, *digits))
+    alone[:-1] &= alone[1:]
+    first = np.zeros(n, dtype=bool)
+    first[order[alone]] = True
+    rows = order[~alone]
+    rows = rows[np.lexsort(_at(rows, *reversed(rank), *reversed(group)))]
+    first[rows[_changes(*_at(rows, *group))]] = True
+    return np.flatnonzero(first)
+
+
+def _sorted(hi: U64, lo: U64, group: Numbers, rank: Sequence[Numbers]) -> tuple[I64, Bools, Bools]:
+    """The order of n rows by all of these, and where in it, [n], a key and where a group of a key begins."""
+    order = np.argsort(hi, kind="stable")
+    order, new_key = _refined(order, _changes(hi[order]), lo)
+    order, new_group = _refined(order, new_key, group)
+    new = new_group
+    for column in rank:
+        order, new = _refined(order, new, column)
+    return order, new_key, new_group
+
+
+def _refined(order: I64, new: Bools, column: Numbers) -> tuple[I64, Bools]:
+    """Rows in an order of which `new` begins the runs of equal ones: each run ordered by one more column."""
+    if new.all():
+        return order, new
+    values = column[order]
+    if _descends(values, new):
+        run = np.cumsum(new).astype(np.uint64)
+        # Several times as fast as by two columns, and quick where the order is nearly right, as between runs it is.
+        bits = np.uint64(64 - int(run[-1]).bit_length())
+        within = np.argsort(run << bits | values.astype(np.uint64) >> (np.uint64(64) - bits), kind="stable")
+        if _descends(values[within], new):
+            within = np.lexsort((values, run))
+        order, values = order[within], values[within]
+    return order, new | _changes(values)
+
+
+def _descends(values: Numbers, new: Bools) -> bool:
+    """Whether a value inside a run is below the one before."""
+    return bool(((values[1:] < values[:-1]) & ~new[1:]).any())
+
+
+def _changes(*columns: Numbers) -> Bools:
+    """[n] whether each row differs from the one before it in a column; the first does."""
+    new = np.zeros(len(columns[0]), dtype=bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
+
+
+def _sizes(starts: I64, n: int) -> I64:
+    """The sizes of the runs of n rows that begin at `starts`."""
+    return np.diff(np.append(starts, n))
+
+
+def _places(new: Bools) -> I64:
+    """[n] the place of each row in its run, where `new` marks the first of each."""
+    starts = np.flatnonzero(new)
+    return np.arange(len(new)) - np.repeat(starts, _sizes(starts, len(new)))
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
+
+
+def _numbers(table: pa.Table, *names: str) -> list[Numbers]:
+    return [table.column(name).to_numpy() for name in names]
+
+
+def _at(rows: I64, *columns: Numbers) -> list[Numbers]:
+    return [each[rows] for each in columns]
+
+
+def _table(schema: pa.Schema, columns: Sequence[Numbers]) -> pa.Table:
+    arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _distinct(strings: pa.Array) -> tuple[pa.Array, I64]:
+    """The distinct ones of n strings, and the number of each in them, [n]."""
+    encoded = strings.dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _hashes(strings: pa.Array, *, seed: int = 0) -> U64:
+    """[n] the xxh3 of each string's UTF-8."""
+    data, edges = string_bytes(strings)
+    view, digest = memoryview(data.data), xxhash.xxh3_64_intdigest
+    return np.fromiter((digest(view[a:b], seed) for a, b in pairwise(edges.tolist())), np.uint64, len(strings))
+
+
+def _key_hashes(kind: str, keys: Sequence[str]) -> tuple[U64, U64]:
+    """The 128 bits of xxh3 of kind and key, as two columns."""
+    digests = b"".join(xxhash.xxh3_128_digest(f"{kind}\0{key}".encode()) for key in keys)
+    hi, lo = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2).T
+    return hi, lo
