@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pipelines import corpus, mine_contexts, options
 from pipelines.builds import Build
+from pipelines.launch import Command
 from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
@@ -179,9 +180,8 @@ class Mined(NamedTuple):
         return self.train + self.validation
 
 
-def parse_options(*flags: str) -> Any:
-    """The options of mine_contexts."""
-    command = mine_contexts.COMMAND
+def parse_options(*flags: str, command: Command = mine_contexts.COMMAND) -> Any:
+    """The options of a command."""
     parser = options.command(command.module, command.description, output=command.output)
     options.add_input(parser, takes=command.takes)
     for add in command.groups:
