@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from urllib.parse import unquote
 
 from transforms.sources.items import Link
 from transforms.sources.prose import (
@@ -78,7 +79,7 @@ class Site:
     def title(self, written: str) -> str:
         """A title as the wiki files it: spaces, no fragment, the first letter as the wiki's rule has it."""
         title = " ".join(written.partition("#")[0].replace("_", " ").split())
-        return title[:1].upper() + title[1:] if self.capitalise else title
+        return _capital(title[:1]) + title[1:] if self.capitalise else title
 
     @cached_property
     def link(self) -> re.Pattern[str]:
@@ -87,6 +88,12 @@ class Site:
         # Each bracket can be read in one way only, so that the pattern cannot backtrack.
         label = r"[^\[\]]*(?:(?:\[(?!\[)[^\[\]]*\]|\](?!\]))[^\[\]]*)*"
         return re.compile(rf"\[\[([^\[\]|\n<>{{}}]*)(?:\|({label}))?\]\]([{trail}]*)")
+
+
+def _capital(letter: str) -> str:
+    """The capital of a letter, itself where that is two letters (ß) or of Georgian, which has none in titles."""
+    capital = letter.upper()
+    return letter if len(capital) > 1 or "\u10d0" <= letter <= "\u10ff" else capital
 
 
 FILE_ALIASES = {
@@ -350,7 +357,7 @@ def _links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
     def shown(match: re.Match[str]) -> str:
         target, label, trail = match.groups()
         if label is None and _PLAIN_TITLE.fullmatch(target):  # nearly half of all links
-            targets.append(target[0].upper() + target[1:] if site.capitalise else target)
+            targets.append(_capital(target[0]) + target[1:] if site.capitalise else target)
             return f"{OPEN}{len(targets) - 1}{MIDDLE}{target}{trail}{CLOSE}"
         return _link(target, label, trail, site, targets)
 
@@ -392,13 +399,17 @@ def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> 
 
 def _link(target: str, label: str | None, trail: str, site: Site, targets: list[str]) -> str:
     """What a link shows: its anchor between the marks of a link, or only text, or nothing."""
-    written = target.replace(GAP, "").replace(BREAK, " ").strip()
+    written = _percent_decoded(target.replace(GAP, "").replace(BREAK, " ").strip())
     listed = written.startswith(":")  # [[:Category:X]] is a link to the category, not membership
     written = written.lstrip(": ")
-    prefix, colon, _ = written.partition(":")
-    if colon and not listed and site.namespace(written) in (6, 14):
+    meant = _unprotected(written)  # in a title an entity is the character that it stands for
+    own = f"{site.language}:"
+    if meant[: len(own)].lower() == own:  # the wiki's own language leads back to it
+        meant = meant[len(own) :].lstrip(": ")
+    prefix, colon, _ = meant.partition(":")
+    if colon and not listed and site.namespace(meant) in (6, 14):
         return GAP + trail
-    is_link = site.namespace(written) == 0  # to an article: what stands for an entity
+    is_link = site.namespace(meant) == 0  # to an article: what stands for an entity
     if colon:
         # Prefixes of languages are written small: "CSI: Miami" is a title.
         sister = prefix.strip().lower() in _SISTERS
@@ -406,25 +417,39 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
         if prefix.strip().lower() not in site.namespaces:
             if language and not listed:
                 return GAP + trail
-            is_link = not (sister or language or _IS_URL.match(written))
+            is_link = not (sister or language or _IS_URL.match(meant))
             if label is None and _IS_URL.match(written):
                 label = written.partition(" ")[2]
     if label is None:
         label = written.replace("_", " ")
-    elif not label.strip():
+    elif not label:
         label = _pipe_trick(written)
     if "''" in label:
         label = _quotes(label)
-    title = site.title(written)
+    title = site.title(meant)
     if not title or OPEN in label or OPEN in title:
         return label + trail
     before = " " if label[:1].isspace() else ""
     after = " " if label[-1:].isspace() and not trail else ""
     anchor = one_line(label + trail)
-    if not anchor or not is_link:
+    if not anchor or not is_link or _NO_TITLE.search(title):
         return before + anchor + after or GAP
     targets.append(title)
     return f"{before}{OPEN}{len(targets) - 1}{MIDDLE}{anchor}{CLOSE}{after}"
+
+
+def _percent_decoded(target: str) -> str:
+    if "%" not in target:
+        return target
+    try:
+        decoded = unquote(target, errors="strict")
+    except UnicodeDecodeError:
+        return target
+    return plain_spaces(without_marks(decoded))
+
+
+_NO_TITLE = re.compile("[\x00-\x1f\x7f<>\\[\\]{}|\ufffd]|%[0-9A-Fa-f]{2}")
+"""What no title can hold; brackets with such a target are none of a link."""
 
 
 def _pipe_trick(title: str) -> str:
