@@ -282,5 +282,6 @@ FILTER_REASONS = {
     "same_sentence": "a pair of mentions in one sentence, or in two of the same words",
     "same_entity": "a pair by surface of two mentions of one entity: it is a pair by entity",
     "crosses_splits": "a pair by surface whose entities belong to different splits",
+    "case_only": "a pair of aliases that differ in case only",
 }
 """The closed list of reasons for which a stage leaves something out by a rule."""

@@ -102,28 +102,28 @@ class _Ring(NamedTuple):
 def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, validation_rate: float) -> pa.Table:
     """The mentions of a shard (MEMBER_COLUMNS) as members of their keys: a row for each kind and mention (MEMBERS)."""
     n = mentions.num_rows
-    names, number = _distinct(entity_keys(mentions))
+    names, number = distinct(entity_keys(mentions))
     entities = names.to_pylist()
     split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in entities], dtype=bool)
-    sentence = _hashes(_column(mentions, "text"))
+    sentence = _hashes(one_array(mentions, "text"))
     start, end = (mentions.column(name).to_numpy().astype(np.uint64) for name in ("start_char", "end_char"))
     content = mix64(sentence ^ mix64(start << np.uint64(32) | end))
-    ids = [_column(mentions, "sentence_id"), _column(mentions, "start_char").cast(pa.string())]
+    ids = [one_array(mentions, "sentence_id"), one_array(mentions, "start_char").cast(pa.string())]
     priority = _hashes(pc.binary_join_element_wise(*ids, "\0"), seed=seed)
     of_mention = [_hashes(names)[number], content, sentence, priority, split[number], np.full(n, shard), np.arange(n)]
     tables = [MEMBERS.empty_table()]
     for kind, name in enumerate(KINDS):
         if name in rules.kinds:
-            keys, key = (names, number) if name == "entity" else _distinct(_column(mentions, "mention"))
-            hi, lo = _key_hashes(name, keys.to_pylist())
+            keys, key = (names, number) if name == "entity" else distinct(one_array(mentions, "mention"))
+            hi, lo = key_hashes(name, keys.to_pylist())
             tables.append(_table(MEMBERS, [hi[key], lo[key], np.full(n, kind), *of_mention]))
     return pa.concat_tables(tables).combine_chunks()
 
 
 def entity_keys(mentions: pa.Table) -> pa.Array:
     """The entity of each mention as a text: its Wikidata id, else source and title with a null between."""
-    entity_id = _column(mentions, "entity_id")
-    title = pc.binary_join_element_wise(_column(mentions, "source"), _column(mentions, "target_title"), "\0")
+    entity_id = one_array(mentions, "entity_id")
+    title = pc.binary_join_element_wise(one_array(mentions, "source"), one_array(mentions, "target_title"), "\0")
     return pc.if_else(pc.equal(entity_id, ""), title, entity_id)
 
 
@@ -144,7 +144,7 @@ def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
     hi, lo, entity, *rank = _at(kept, hi, lo, entity, *rank)
     order, _, new_entity = _sorted(hi, lo, entity, rank)
     if not rules.all_pairs:
-        order = order[_places(new_entity) < rules.mentions_per_key]
+        order = order[places_in_runs(new_entity) < rules.mentions_per_key]
     return members.take(pa.array(kept[order]))
 
 
@@ -187,23 +187,23 @@ def _ring(members: pa.Table, rules: PairRules) -> _Ring:
 
     def of_several(rows: I64) -> I64:
         """Those of the rows, in order of key and entity, whose key has more than one entity."""
-        new = _changes(*_at(rows, hi, lo))
-        other = _changes(*_at(rows, entity)) & ~new
+        new = run_begins(*_at(rows, hi, lo))
+        other = run_begins(*_at(rows, entity)) & ~new
         starts = np.flatnonzero(new)
         several = np.logical_or.reduceat(other, starts) if len(starts) else other
-        return rows[np.repeat(several, _sizes(starts, len(rows)))]
+        return rows[np.repeat(several, run_sizes(starts, len(rows)))]
 
     surface = of_several(np.flatnonzero(kind == SURFACE))
     surface = of_several(surface[_first_of_each(_at(surface, hi, lo, content), _at(surface, *rank))])
-    place = _places(_changes(*_at(surface, hi, lo, entity)))
+    place = places_in_runs(run_begins(*_at(surface, hi, lo, entity)))
     key_hi, key_lo = _at(surface, hi, lo)
     order, new_key, _ = _sorted(key_hi, key_lo, place, _at(surface, *rank))
     if not rules.all_pairs:
-        order = order[_places(new_key) < rules.mentions_per_key]
+        order = order[places_in_runs(new_key) < rules.mentions_per_key]
     surface = surface[order]
     member = np.concatenate((np.flatnonzero(kind == ENTITY), surface))
-    starts = np.flatnonzero(_changes(*_at(member, hi, lo)))
-    sizes = _sizes(starts, len(member))
+    starts = np.flatnonzero(run_begins(*_at(member, hi, lo)))
+    sizes = run_sizes(starts, len(member))
     first, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     half = size // 2
     partners = half if rules.all_pairs else np.minimum(half, rules.partners)
@@ -252,20 +252,20 @@ def _first_of_each(group: Sequence[Numbers], rank: Sequence[Numbers]) -> I64:
     # The upper half tells nearly all apart. NumPy sorts numbers of 16 bits by radix, eight times as fast as others.
     digits = [(mixed >> np.uint64(shift)).astype(np.uint16) for shift in (32, 48)]
     order = np.lexsort(digits)
-    alone = _changes(*_at(order, *digits))
+    alone = run_begins(*_at(order, *digits))
     alone[:-1] &= alone[1:]
     first = np.zeros(n, dtype=bool)
     first[order[alone]] = True
     rows = order[~alone]
     rows = rows[np.lexsort(_at(rows, *reversed(rank), *reversed(group)))]
-    first[rows[_changes(*_at(rows, *group))]] = True
+    first[rows[run_begins(*_at(rows, *group))]] = True
     return np.flatnonzero(first)
 
 
 def _sorted(hi: U64, lo: U64, group: Numbers, rank: Sequence[Numbers]) -> tuple[I64, Bools, Bools]:
     """The order of n rows by all of these, and where in it, [n], a key and where a group of a key begins."""
     order = np.argsort(hi, kind="stable")
-    order, new_key = _refined(order, _changes(hi[order]), lo)
+    order, new_key = _refined(order, run_begins(hi[order]), lo)
     order, new_group = _refined(order, new_key, group)
     new = new_group
     for column in rank:
@@ -286,7 +286,7 @@ def _refined(order: I64, new: Bools, column: Numbers) -> tuple[I64, Bools]:
         if _descends(values[within], new):
             within = np.lexsort((values, run))
         order, values = order[within], values[within]
-    return order, new | _changes(values)
+    return order, new | run_begins(values)
 
 
 def _descends(values: Numbers, new: Bools) -> bool:
@@ -294,7 +294,7 @@ def _descends(values: Numbers, new: Bools) -> bool:
     return bool(((values[1:] < values[:-1]) & ~new[1:]).any())
 
 
-def _changes(*columns: Numbers) -> Bools:
+def run_begins(*columns: Numbers) -> Bools:
     """[n] whether each row differs from the one before it in a column; the first does."""
     new = np.zeros(len(columns[0]), dtype=bool)
     new[:1] = True
@@ -303,18 +303,19 @@ def _changes(*columns: Numbers) -> Bools:
     return new
 
 
-def _sizes(starts: I64, n: int) -> I64:
+def run_sizes(starts: I64, n: int) -> I64:
     """The sizes of the runs of n rows that begin at `starts`."""
     return np.diff(np.append(starts, n))
 
 
-def _places(new: Bools) -> I64:
+def places_in_runs(new: Bools) -> I64:
     """[n] the place of each row in its run, where `new` marks the first of each."""
     starts = np.flatnonzero(new)
-    return np.arange(len(new)) - np.repeat(starts, _sizes(starts, len(new)))
+    return np.arange(len(new)) - np.repeat(starts, run_sizes(starts, len(new)))
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
+def one_array(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece."""
     return table.column(name).combine_chunks()
 
 
@@ -331,7 +332,7 @@ def _table(schema: pa.Schema, columns: Sequence[Numbers]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _distinct(strings: pa.Array) -> tuple[pa.Array, I64]:
+def distinct(strings: pa.Array) -> tuple[pa.Array, I64]:
     """The distinct ones of n strings, and the number of each in them, [n]."""
     encoded = strings.dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -344,7 +345,7 @@ def _hashes(strings: pa.Array, *, seed: int = 0) -> U64:
     return np.fromiter((digest(view[a:b], seed) for a, b in pairwise(edges.tolist())), np.uint64, len(strings))
 
 
-def _key_hashes(kind: str, keys: Sequence[str]) -> tuple[U64, U64]:
+def key_hashes(kind: str, keys: Sequence[str]) -> tuple[U64, U64]:
     """The 128 bits of xxh3 of kind and key, as two columns."""
     digests = b"".join(xxhash.xxh3_128_digest(f"{kind}\0{key}".encode()) for key in keys)
     hi, lo = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2).T
