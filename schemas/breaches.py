@@ -89,6 +89,7 @@ class Apart:
     """Finds values that stand in two rows, shards or splits (`by`), in 8 bytes a value.
 
     The values are those of a column; or those that `of` makes of columns, one array or more with a value for each row.
+    A null is no value.
     """
 
     def __init__(
@@ -101,8 +102,8 @@ class Apart:
     def add(self, group: RowGroup, split: str) -> None:
         key = {"row": "", "shard": group.shard.path, "split": split}[self._by]
         for values in self._of(group.table):
-            each = values if self._by == "row" else pc.unique(values)
-            self._seen.setdefault(key, []).append(hashes(each))
+            found = values.drop_null()
+            self._seen.setdefault(key, []).append(hashes(found if self._by == "row" else pc.unique(found)))
 
     def end(self, dataset: Dataset, rule: str) -> Iterator[Breach]:
         """A breach for each shard that repeats a value. Equal hashes are looked up, so it is never a mere collision."""
@@ -131,7 +132,7 @@ class Apart:
         """The rows whose values have one of these hashes, in order, with the value."""
         found: list[tuple[int, str]] = []
         for values in self._of(table):
-            rows = where(np.isin(hashes(values), sought))
+            rows = where(pc.and_(pc.is_valid(values), pa.array(np.isin(hashes(pc.fill_null(values, "")), sought))))
             found += zip(rows.tolist(), values.take(pa.array(rows)).to_pylist(), strict=True)
         return sorted(found)
 

@@ -279,6 +279,89 @@ class MentionPairRules:
         yield from _counted(self._manifest, {f"{kind}_pairs": self._counts[f"{kind}_pairs"] for kind in KINDS})
 
 
+class AliasPairRules:
+    """Pairs of aliases: surfaces, counts, the order of an entity's pairs."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._entities = Apart("entity_id", by="shard", of=_known_entities)
+        self._least = int(manifest.options["min_count"])
+        self._shard = ""
+        self._last: tuple[str, str] = ("", "")
+        self._last_place: tuple[int, bytes, int, bytes] = (0, b"", 0, b"")
+        self._begun: set[str] = set()
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        table = group.table
+        self._entities.add(group, split)
+        one, other = (table.column(f"alias_{side}").to_pylist() for side in (1, 2))
+        counts = [table.column(f"count_{side}").to_numpy() for side in (1, 2)]
+        entity_id, title = table.column("entity_id"), table.column("target_title")
+
+        def show(row: int) -> str:
+            aliases = (f"{shown(each[row])} ({n[row]:,})" for each, n in zip((one, other), counts, strict=True))
+            return f"{', '.join(aliases)} of {shown(entity_id[row].as_py() or title[row].as_py())}"
+
+        pairs = list(zip(one, other, strict=True))
+        yield Broken(
+            "an alias is empty or begins or ends with a blank",
+            where([any(not each or each != each.strip() for each in pair) for pair in pairs]),
+            show,
+        )
+        yield Broken(
+            "the aliases do not differ but in case", where([a.casefold() == b.casefold() for a, b in pairs]), show
+        )
+        yield Broken(f"an alias has less than {self._least:,} mentions", where(counts[1] < self._least), show)
+        bytes_ = [[each.encode() for each in aliases] for aliases in (one, other)]
+        places = list(zip((-counts[0]).tolist(), bytes_[0], (-counts[1]).tolist(), bytes_[1], strict=True))
+        yield Broken(
+            "the second alias is more frequent than the first (ties by UTF-8 bytes)",
+            where([place[:2] > place[2:] for place in places]),
+            show,
+        )
+        yield Broken("target_title is empty", where(pc.equal(title, "")), show)
+        yield _foreign("entity_id", entity_id, show)
+        entities = list(zip(entity_id.to_pylist(), title.to_pylist(), strict=True))
+        yield from self._order(group.shard.path, entities, places, show)
+
+    def _order(
+        self,
+        shard: str,
+        entities: Sequence[tuple[str, str]],
+        places: Sequence[tuple[int, bytes, int, bytes]],
+        show: Show,
+    ) -> Iterator[Broken]:
+        if shard != self._shard:
+            self._shard, self._last, self._begun = shard, ("", ""), set()
+        apart, disordered = [], []
+        for row, (entity, place) in enumerate(zip(entities, places, strict=True)):
+            if entity == self._last:
+                if place <= self._last_place:
+                    disordered.append(row)
+            elif entity[0]:  # what has a title alone may be of two sources
+                if entity[0] in self._begun:
+                    apart.append(row)
+                self._begun.add(entity[0])
+            self._last, self._last_place = entity, place
+        yield Broken("the entity's pairs are not side by side", _rows(apart), show)
+        yield Broken(
+            "the pair is not behind the entity's pair before it, by the frequency of its aliases and UTF-8 bytes",
+            _rows(disordered),
+            show,
+        )
+
+    def end(self, dataset: Dataset) -> Iterator[Breach]:
+        yield from self._entities.end(dataset, "the entity has pairs in another shard")
+
+    def totals(self) -> Iterator[str]:
+        yield from ()
+
+
+def _known_entities(table: pa.Table) -> list[pa.Array]:
+    """The Wikidata id of each row, null where it is unknown."""
+    entity_id = table.column("entity_id")
+    return [pc.if_else(pc.equal(entity_id, ""), pa.scalar(None, pa.string()), entity_id)]
+
+
 _PLACE = ("sentence_id", "start_char")
 _ENTITY = ("entity_id", "target_title", "sentence_id")
 

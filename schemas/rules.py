@@ -35,7 +35,7 @@ from schemas.breaches import (
 from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation, row_key
 from schemas.manifest import Manifest, Shard
-from schemas.mention_rules import MentionPairRules, MentionRules
+from schemas.mention_rules import AliasPairRules, MentionPairRules, MentionRules
 from schemas.records import PHRASE_LABELS
 
 _EXACT_SHARES = 1 << 24
@@ -46,6 +46,7 @@ OPTIONS = {
     "Phrase": ("min_frequency",),
     "Context": ("mask_token", "validation_rate"),
     "MentionPair": ("validation_rate",),
+    "AliasPair": ("min_count",),
     "MaskedMentionPair": ("validation_rate", "mask_token", "masks"),
 }
 """What the checks of a record read of the manifest's options."""
@@ -66,6 +67,8 @@ def rules_of(manifest: Manifest) -> Rules:
             return MentionRules(manifest)
         case "MentionPair" | "MaskedMentionPair":
             return MentionPairRules(manifest)
+        case "AliasPair":
+            return AliasPairRules(manifest)
         case _:
             return NoRules()
 
