@@ -254,7 +254,7 @@ class MentionPairRules:
         wrong = []
         for row, each in enumerate(found):
             text, start, end = side.texts[row], int(side.start[row]), int(side.end[row])
-            if not (each == text if keeps_words[row] else self._is_mask(each, text[:start], text[end:])):
+            if not (self._is_kept(each, text) if keeps_words[row] else self._is_masked_at(each, text, start, end)):
                 wrong.append(row)
 
         def show(row: int) -> str:
@@ -263,12 +263,27 @@ class MentionPairRules:
 
         return Broken(f"{name} is not the sentence, masked as unmasked says", _rows(wrong), show)
 
-    def _is_mask(self, masked: str, before: str, after: str) -> bool:
-        """Whether a text is one with a mask between, or several one blank apart, and nothing else."""
-        if not (masked.startswith(before) and masked.endswith(after)):
-            return False
-        masks = masked[len(before) : len(masked) - len(after)].split(" ")
-        return {*masks} == {self._mask} and (len(masks) == 1 or not self._one)
+    def _is_masked_at(self, found: str, text: str, start: int, end: int) -> bool:
+        """Whether a text is another with a mask for a mention, or several in a row, and nothing else."""
+        behind = len(found) - (len(text) - end)
+        masks = found[start:behind]
+        n = masks.count(self._mask)
+        return (
+            (n == 1 or (n > 1 and not self._one))
+            and masks in (self._mask * n, " ".join([self._mask] * n))
+            and self._is_kept(found[:start], text[:start])
+            and self._is_kept(found[behind:], text[end:])
+        )
+
+    def _is_kept(self, found: str, text: str) -> bool:
+        """Whether a text is another, but that blanks take apart what the other has of mask tokens."""
+        if self._mask not in text:
+            return found == text
+        return (
+            self._mask not in found
+            and len(found) == len(text)
+            and all(one in (other, " ") for one, other in zip(found, text, strict=True))
+        )
 
     def end(self, dataset: Dataset) -> Iterator[Breach]:
         yield from self._pairs.end(dataset, "the two mentions are a pair already")
