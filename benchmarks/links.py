@@ -1,0 +1,530 @@
+"""Every link of a dump's articles accounted for: those in the wikitext against those of our reader.
+
+    python -m benchmarks.links enwiki-fragment.xml.bz2 enwiki-minidump.xml.bz2 --json links.json
+
+mwparserfromhell, another parser, says what links the wikitext has; what it leaves as text (comments, nowiki, galleries,
+markup that it gives up on) is searched for brackets, so that every "[[" of a page is a link or has its reason. A link
+whose place gives no reason against it (`REASONS`) has to be found: a link of ours with the same title, by MediaWiki's
+rules as they are written down here anew, and the same anchor but for whitespace, in the same order as far as possible.
+What is not found, and each link of ours that is none of these, is unexplained and listed.
+
+mwparserfromhell has a process of its own, and a page that takes it too long is left out and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from html import unescape
+from itertools import zip_longest
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from lxml import etree
+from pyarrow import fs
+from rich.console import Console
+from rich.table import Table
+
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Document
+from transforms.sources.streams import chunks, read_head
+from transforms.sources.templates import expand, expansion_of
+from transforms.sources.text import clean
+from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
+from transforms.sources.wikitext import LINK_TRAILS, Site
+
+REASONS = {
+    "table": "in a table",
+    "file": "to a file that is shown, or a category that the page is put into",
+    "template": "in an argument of a template that we drop, or that the template does not show",
+    "caption": "in the caption of a file",
+    "reference": "in a reference",
+    "comment": "in a comment",
+    "wiki": "to another wiki or language",
+    "gallery": "in a gallery, an image map or a timeline",
+    "section": "to a section of the page itself",
+    "namespace": "to a page that is no article",
+    "heading": "in a heading with no text below it",
+    "outer": "its anchor holds another link, which is the one",
+    "no anchor": "shows nothing",
+    "no title": "no page can have this title: MediaWiki shows the brackets",
+    "no link": "brackets that nothing closes",
+    "no wikitext": "in nowiki, pre, math, source code or an attribute of a tag",
+}
+FOUND, UNEXPLAINED = "found", "unexplained"
+ANYTHING = "\ue000"
+SECONDS_A_PAGE = 120
+
+_OWN_TAGS = {"ref": "reference", "references": "reference", "table": "table", "gallery": "gallery"}
+_GALLERIES = {"imagemap": "gallery", "timeline": "gallery"}
+
+
+class Wanted(NamedTuple):
+    """A link of the wikitext, or one that a template which we expand makes (`made`)."""
+
+    position: int  # of its brackets in the wikitext
+    written: str
+    title: str
+    anchor: str  # as shown; ANYTHING stands for what only MediaWiki can tell
+    reason: str  # why it is none of ours; empty if it has to be
+    made: bool = False
+    heading: str = ""  # the text of the heading that it stands in
+
+
+class Unexplained(NamedTuple):
+    page: str
+    line: int  # of the wikitext, from 1; 0 for a link of ours
+    what: str
+    link: str
+
+
+class Account(NamedTuple):
+    """Of one dump."""
+
+    pages: Counter[str]  # compared, or why not
+    wikitext: int  # links in the wikitext of the pages compared
+    ours: int
+    counts: Counter[str]  # of the links in the wikitext: found, and by reason
+    made: int  # links of ours that templates make
+    unexplained: list[Unexplained]
+
+
+# ---- What MediaWiki makes of a link (Parser::handleInternalLinks2, MediaWikiTitleCodec::splitTitleString)
+
+_DIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e]")
+_BLANKS = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_NO_TITLE = re.compile(
+    r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9\x80-\uffff]+|#\d+|#x[0-9A-Fa-f]+);"
+    r"|^\.{1,2}(?:/|$)|/\.{1,2}(?:/|$)|~~~|^:"
+)
+_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-f]+|\w+);", re.IGNORECASE)
+_URL = re.compile(r"(?:[a-z+.-]+:)?//|mailto:|news:|urn:|geo:|tel:|sip:|xmpp:|magnet:|bitcoin:", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{1,10}){0,2}|simple")
+_WIKIS = frozenset(
+    "b c commons d doi foundation incubator imdbname imdbtitle m media mediawikiwiki meta metawikipedia mw n oeis"
+    " outreach phab q s species tools v voy w wikt wikibooks wikidata wikimedia wikinews wikipedia wikiquote"
+    " wikisource wikispecies wikiversity wikivoyage wiktionary wmf".split()
+)
+
+
+def resolve(written: str, site: Site) -> tuple[str, str]:
+    """The title that a link's target names and the reason if it is no link to an article."""
+    target = unquote(written, errors="replace") if "%" in written else written
+    if _URL.match(target.strip()):
+        return "", "no title"
+    target = unicodedata.normalize("NFC", _ENTITY.sub(lambda entity: unescape(entity[0]), target))
+    target = _BLANKS.sub(" ", _DIRECTIONAL.sub("", target)).strip()
+    listed = target.startswith(":")
+    target = target.removeprefix(":").strip()
+    if target.lower().startswith(f"{site.language}:"):  # the wiki's own, unless it leads to another project
+        target = target.partition(":")[2].strip().removeprefix(":").strip()
+    prefix, colon, rest = target.partition(":")
+    name = prefix.strip().lower()
+    if colon and name in site.namespaces:
+        key = site.namespaces[name]
+        if key:
+            return "", "file" if key in (6, 14) and not listed else "namespace"
+        target = rest.strip()
+    elif colon and (name in _WIKIS or _LANGUAGE.fullmatch(prefix.strip())):
+        return "", "wiki"
+    title = target.partition("#")[0].strip()
+    if not title:
+        return "", "section" if "#" in target else "no title"
+    if _NO_TITLE.search(title) or len(title.encode()) > 255:
+        return "", "no title"
+    first = title[0].upper() if site.capitalise and len(title[0].upper()) == 1 else title[0]
+    return first + title[1:], ""
+
+
+# ---- The links of a wikitext
+
+
+class _Walker:
+    """Walks through what mwparserfromhell made of a page, in the order of the wikitext."""
+
+    def __init__(self, wikitext: str, site: Site) -> None:
+        self.wikitext = wikitext
+        self.site = site
+        self.found: list[Wanted] = []
+        self._position = 0
+        self._trail = re.compile(f"[a-z{LINK_TRAILS.get(site.language, '')}]+")
+
+    def walk(self, code: object, reason: str) -> None:
+        """`reason` is why links here are none of ours."""
+        nodes = list(getattr(code, "nodes", ()))
+        for node, after in zip_longest(nodes, nodes[1:]):
+            self._node(node, reason, after)
+
+    def _node(self, node, reason: str, after: object) -> None:
+        kind = type(node).__name__
+        if kind == "Text":
+            self._raw(str(node), reason)
+        elif kind == "Comment":
+            self._raw(str(node), reason or "comment", closed="comment")
+        elif kind == "Wikilink":
+            self._link(node, reason, str(after) if type(after).__name__ == "Text" else "")
+        elif kind == "Template":
+            self._template(node, reason)
+        elif kind == "Argument":
+            self.walk(node.name, reason or "template")
+            self.walk(node.default, reason)
+        elif kind == "ExternalLink":
+            self.walk(node.url, reason)
+            self.walk(node.title, reason)
+        elif kind == "Heading":
+            first = len(self.found)
+            self.walk(node.title, reason)
+            text = _squashed(shown(node.title))
+            self.found[first:] = [each._replace(heading=text) for each in self.found[first:]]
+        elif kind == "Tag":
+            self._tag(node, reason)
+
+    def _tag(self, node, reason: str) -> None:
+        name = str(node.tag).strip().lower()
+        for attribute in node.attributes:
+            self._raw(str(attribute), reason or "no wikitext", closed="no wikitext")
+        inside = _OWN_TAGS.get(name, "")
+        if is_parsed(name):
+            self.walk(node.contents, reason or inside)
+        else:
+            why = inside or _GALLERIES.get(name, "no wikitext")
+            self._raw(str(node.contents), reason or why, closed=why)
+
+    def _template(self, node, reason: str) -> None:
+        kept = expanded(node)
+        first = len(self.found)
+        self.walk(node.name, reason or "template")
+        for parameter in node.params:
+            if parameter.showkey:
+                self.walk(parameter.name, reason or "template")
+            self.walk(parameter.value, reason)
+        if not reason:
+            self.found[first:] = [
+                each if each.reason or each.written in kept else each._replace(reason="template")
+                for each in self.found[first:]
+            ]
+        written = str(node)
+        for match in _LINK.finditer(kept):
+            if match[0] not in written:
+                self._add(match[0], match[1], match[2] or match[1], reason, made=True)
+
+    def _link(self, node, reason: str, after: str) -> None:
+        label = str(node.text or "")
+        anchor = ANYTHING if node.text == "" else shown(node.title if node.text is None else node.text)
+        if node.text is None:
+            anchor = anchor.lstrip().removeprefix(":")
+        elif "[" in label and label.count("[") > label.count("]") and after.startswith("]"):
+            anchor, after = anchor + "]", after[1:]  # [[a|b [c]]] as MediaWiki reads it
+        trail = self._trail.match(after)
+        target_made = any(type(each).__name__ in ("Template", "Argument") for each in node.title.nodes)
+        anchor += trail[0] if trail else ""
+        place = len(self.found)
+        self._add(str(node), str(node.title), anchor, reason or ("template" if target_made else ""))
+        outer = self.found[place]
+        self.walk(node.title, reason or "template")
+        if node.text is not None:
+            self.walk(node.text, reason or {"file": "caption", "wiki": "wiki"}.get(outer.reason, ""))
+        if not outer.reason and any(not each.reason for each in self.found[place + 1 :]):
+            self.found[place] = outer._replace(reason="outer")
+
+    def _raw(self, text: str, reason: str, closed: str = "") -> None:
+        """Brackets that mwparserfromhell takes for text."""
+        for match in _BRACKETS.finditer(text):
+            if match[1] is None:
+                self._add(match[0], "", "", reason or "no link")
+            else:
+                self._add(match[0], match[1], match[2] or match[1], reason or closed)
+
+    def _add(self, written: str, target: str, anchor: str, reason: str, made: bool = False) -> None:
+        if not made:
+            self._position = self.wikitext.index(written, self._position)
+        title, why = resolve(target, self.site) if target else ("", "")
+        reason = reason or why or ("" if anchor.strip() else "no anchor")
+        self.found.append(Wanted(self._position, written, title, anchor, reason, made))
+        if not made:
+            self._position += 2
+
+
+_LINK = re.compile(r"\[\[([^\[\]|\n{}<>]+)(?:\|([^\[\]]*))?\]\]")
+_BRACKETS = re.compile(r"\[\[(?:([^\[\]|\n{}<>]+)(?:\|([^\[\]]*))?\]\])?")
+
+
+def is_parsed(tag: str) -> bool:
+    from mwparserfromhell.definitions import is_parsable
+
+    return is_parsable(tag)
+
+
+def expanded(template) -> str:
+    """The wikitext that we take for a template; empty if it is dropped."""
+    expansion = expansion_of(str(template.name))
+    if expansion is None:
+        return ""
+    content = str(template.name)
+    for parameter in template.params:
+        key = f"{parameter.name}=" if parameter.showkey else ""
+        content += f"|{key}{''.join(map(_within_template, parameter.value.nodes))}"
+    return expand(expansion, content)
+
+
+def _within_template(node) -> str:
+    kind = type(node).__name__
+    if kind == "Template":
+        return expanded(node)
+    return "" if kind == "Comment" or (kind == "Tag" and str(node.tag) == "ref") else str(node)
+
+
+def shown(code: object) -> str:
+    """What wikitext shows, templates as we expand them."""
+    import mwparserfromhell
+
+    text = ""
+    for node in getattr(code, "nodes", ()):
+        kind = type(node).__name__
+        if kind == "Text":
+            text += re.sub("'{2,}", "", str(node))
+        elif kind == "HTMLEntity":
+            text += node.normalize()
+        elif kind == "Template":
+            text += shown(mwparserfromhell.parse(expanded(node), skip_style_tags=True))
+        elif kind == "Tag" and is_parsed(str(node.tag)):
+            text += "" if str(node.tag) in ("ref", "br") else shown(node.contents)
+        elif kind == "Wikilink":
+            text += shown(node.title if node.text is None else node.text)
+        elif kind != "Comment":
+            text += ANYTHING
+    return text
+
+
+def links_of(wikitext: str, site: Site) -> list[Wanted]:
+    """Every link of a page's wikitext, in its order."""
+    import mwparserfromhell
+
+    walker = _Walker(wikitext, site)
+    walker.walk(mwparserfromhell.parse(wikitext, skip_style_tags=True), "")  # '' over a tag or a template confuses it
+    return walker.found
+
+
+# ---- Ours against them
+
+
+def is_anchor(expected: str, anchor: str) -> bool:
+    """Whether it is the anchor that is expected, but for whitespace."""
+    pattern = ".*".join(re.escape(_squashed(piece)) for piece in expected.split(ANYTHING))
+    return re.fullmatch(pattern, _squashed(anchor)) is not None
+
+
+def _squashed(text: str) -> str:
+    return re.sub(r"[\s_\u200c\u200d]+", "", clean(text))
+
+
+def pair(wanted: Sequence[Wanted], ours: Sequence[tuple[str, str]]) -> dict[int, int]:
+    """The wanted links that are among ours (title, anchor), by index: first those in the same order, then any left."""
+    due = [index for index, each in enumerate(wanted) if not each.reason]
+    pairs: dict[int, int] = {}
+    matcher = SequenceMatcher(None, [wanted[index].title for index in due], [title for title, _ in ours], False)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            index, other = due[block.a + offset], block.b + offset
+            if is_anchor(wanted[index].anchor, ours[other][1]):
+                pairs[index] = other
+    left = defaultdict(list)
+    for other in sorted(set(range(len(ours))) - set(pairs.values())):
+        left[ours[other][0]].append(other)
+    for index in due:
+        if index not in pairs:
+            others = left[wanted[index].title]
+            for other in others:
+                if is_anchor(wanted[index].anchor, ours[other][1]):
+                    pairs[index] = other
+                    others.remove(other)
+                    break
+    return pairs
+
+
+def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tuple[Counter[str], int, list[Unexplained]]:
+    """What became of each link of the wikitext, how many of ours templates make, and what cannot be explained."""
+    for link in document.links:
+        assert 0 <= link.start_char < link.end_char <= len(document.text), (document.title, link)
+    lines = {_squashed(line) for line in document.text.split("\n")}
+    wanted = [
+        each._replace(reason="heading") if each.heading and not each.reason and each.heading not in lines else each
+        for each in wanted
+    ]
+    ours = [(link.target_title, document.text[link.start_char : link.end_char]) for link in document.links]
+    pairs = pair(wanted, ours)
+    counts: Counter[str] = Counter()
+    made = 0
+    unexplained = []
+    for index, each in enumerate(wanted):
+        if each.made:
+            made += index in pairs
+        else:
+            counts[FOUND if index in pairs else each.reason or UNEXPLAINED] += 1
+        if index not in pairs and not each.reason:
+            line = wikitext.count("\n", 0, each.position) + 1
+            what = "a template's link is not ours" if each.made else "not ours"
+            unexplained.append(Unexplained(document.title, line, what, each.written))
+    for other in sorted(set(range(len(ours))) - set(pairs.values())):
+        written = f"[[{ours[other][0]}|{ours[other][1]}]]"
+        unexplained.append(Unexplained(document.title, 0, "not in the wikitext", written))
+    return counts, made, unexplained
+
+
+# ---- Whole dumps
+
+
+class _Parser:
+    """`links_of` in a process of its own, which is ended where a page takes too long: no signal ends the C parser."""
+
+    def __init__(self, site: Site, seconds: float) -> None:
+        self._site = site
+        self._seconds = seconds
+        self._start()
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, self._site), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __call__(self, wikitext: str) -> list[Wanted] | None:
+        """None if it took too long."""
+        self._connection.send(wikitext)
+        if self._connection.poll(self._seconds):
+            return self._connection.recv()
+        self.close()
+        self._start()
+        return None
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _serve(connection: Connection, site: Site) -> None:
+    while True:
+        try:
+            wikitext = connection.recv()
+        except EOFError:
+            return
+        connection.send(links_of(wikitext, site))
+
+
+def pages_of(path: str) -> Iterator[tuple[str, str]]:
+    """Id and wikitext of each article of a dump, redirects too."""
+    parser = etree.XMLPullParser(events=("end",), tag="{*}page", resolve_entities=False, huge_tree=True)
+    for _, data in chunks(fs.LocalFileSystem(), path):
+        parser.feed(data)
+        for _, page in parser.read_events():
+            if (page.findtext("{*}ns") or "0").strip() == "0":
+                yield page.findtext("{*}id") or "", page.findtext("{*}revision/{*}text") or ""
+            page.clear()
+
+
+def documents_of(path: str) -> Iterator[Document]:
+    file = InputFile(path, Path(path).name, Path(path).stat().st_size)
+    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
+        if isinstance(item, Document):
+            yield item
+
+
+def account(path: Path, *, seconds_a_page: float = SECONDS_A_PAGE) -> Account:
+    """Compare the links of all documents of a dump; other articles are counted."""
+    pages: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    in_wikitext = ours = all_made = 0
+    unexplained: list[Unexplained] = []
+    documents = documents_of(str(path))
+    document = next(documents, None)
+    parse = _Parser(read_siteinfo(read_head(fs.LocalFileSystem(), str(path))).site, seconds_a_page)
+    try:
+        for page_id, wikitext in pages_of(str(path)):
+            if document is None or document.doc_id.rpartition(":")[2] != page_id:
+                pages["redirect" if _REDIRECT.match(wikitext) else "no document"] += 1
+                continue
+            wanted = parse(wikitext)
+            if wanted is None:
+                pages["took too long"] += 1
+            else:
+                pages["compared"] += 1
+                found, made, left = compare(wanted, document, wikitext)
+                in_wikitext += sum(not each.made for each in wanted)
+                ours += len(document.links)
+                counts += found
+                all_made += made
+                unexplained += left
+            document = next(documents, None)
+    finally:
+        parse.close()
+    assert document is None, f"{document.doc_id} is no page of {path}"
+    assert in_wikitext == counts.total()
+    assert ours == counts[FOUND] + all_made + sum(not each.line for each in unexplained)
+    return Account(pages, in_wikitext, ours, counts, all_made, unexplained)
+
+
+_REDIRECT = re.compile(r"\s*#redirect", re.IGNORECASE)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__.split("\n\n")[0])
+    parser.add_argument("dumps", nargs="+", type=Path, metavar="FILE", help="pages-articles XML, compressed or not")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write {file: counts and what is unexplained} there")
+    parser.add_argument(
+        "--seconds-a-page", type=float, default=SECONDS_A_PAGE, help="for mwparserfromhell (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    if missing := [path for path in options.dumps if not path.is_file()]:
+        parser.error(f"no such file: {missing[0]}")
+    accounts = {path.name: account(path, seconds_a_page=options.seconds_a_page) for path in options.dumps}
+    _print(accounts)
+    if options.json:
+        figures = {
+            name: {**each._asdict(), "unexplained": [every._asdict() for every in each.unexplained]}
+            for name, each in accounts.items()
+        }
+        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    sys.exit(1 if any(each.unexplained for each in accounts.values()) else 0)
+
+
+def _print(accounts: dict[str, Account]) -> None:
+    dumps = list(accounts.values())
+    rows: list[tuple[str, list[int], str]] = [
+        ("pages", [of.pages["compared"] for of in dumps], "articles that are documents"),
+        ("took too long", [of.pages["took too long"] for of in dumps], "pages that mwparserfromhell did not finish"),
+        ("links", [of.wikitext for of in dumps], "in the wikitext of these pages"),
+        (FOUND, [of.counts[FOUND] for of in dumps], "ours has the same title and anchor"),
+        *((reason, [of.counts[reason] for of in dumps], REASONS[reason]) for reason in REASONS),
+        (UNEXPLAINED, [of.counts[UNEXPLAINED] for of in dumps], "listed below"),
+        ("ours", [of.ours for of in dumps], "links of our reader"),
+        ("made", [of.made for of in dumps], "of these, by templates that we expand"),
+        ("too many", [sum(not one.line for one in of.unexplained) for of in dumps], "of these, not in the wikitext"),
+    ]
+    table = Table()
+    table.add_column("", no_wrap=True)
+    for name in accounts:
+        table.add_column(name.removesuffix(".xml.bz2"), justify="right", no_wrap=True)
+    table.add_column("")
+    for heading, figures, meaning in rows:
+        if any(figures) or heading not in REASONS:
+            table.add_row(heading, *(f"{figure:,}" for figure in figures), meaning)
+    console = Console(width=max(120, Console().width))
+    console.print(table)
+    for name, of in accounts.items():
+        for page, line, what, link in of.unexplained:
+            console.print(f"{name}: {page}, line {line}: {what}: {link}", markup=False)
+
+
+if __name__ == "__main__":
+    main()
