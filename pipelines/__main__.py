@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from pipelines import count_phrases, extract_documents, mine_contexts, parse_sentences, rejects, report, status
+from pipelines import (
+    count_phrases,
+    extract_documents,
+    find_mentions,
+    mentions,
+    mine_contexts,
+    mine_mentions,
+    parse_sentences,
+    rejects,
+    report,
+    status,
+)
 
-COMMANDS = [each.COMMAND for each in (mine_contexts, extract_documents, parse_sentences, count_phrases)]
-TOOLS = {"status": status.DESCRIPTION, "rejects": rejects.DESCRIPTION, "report": report.DESCRIPTION}
+COMMANDS = [
+    each.COMMAND
+    for each in (mine_contexts, mine_mentions, extract_documents, parse_sentences, count_phrases, find_mentions)
+]
+TOOLS = {
+    "status": status.DESCRIPTION,
+    "rejects": rejects.DESCRIPTION,
+    "report": report.DESCRIPTION,
+    "mentions": mentions.DESCRIPTION,
+}
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)

@@ -43,7 +43,7 @@ class Dataset(NamedTuple):
         return Input("dataset", self.folder.name, self.folder.uri, self.fingerprint)
 
 
-def _built(build: Build) -> Dataset:
+def built(build: Build) -> Dataset:
     return Dataset(build.output, build.fingerprint, build)
 
 
@@ -67,20 +67,24 @@ def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
     return Given(None, Dataset(folder, manifest.fingerprint), manifest)
 
 
-def _is(source: Given, schema: pa.Schema) -> bool:
+def holds(source: Given, schema: pa.Schema) -> bool:
+    """Whether a dataset of such records was given."""
     return source.manifest is not None and source.manifest.record == record_name(schema)
 
 
-def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dataset:
+def documents(
+    source: Given,
+    options: argparse.Namespace,
+    output: Folder,
+    *,
+    takes: str = "raw text, documents or sentences",
+) -> Dataset:
     """Raw files -> documents; or the documents dataset that was given."""
     if source.raw is None:
         assert source.dataset is not None
         assert source.manifest is not None
-        if not _is(source, records.DOCUMENTS):
-            raise UserError(
-                f"{source.dataset.folder}: holds {source.manifest.record} records; give raw text, "
-                "documents or sentences"
-            )
+        if not holds(source, records.DOCUMENTS):
+            raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give {takes}")
         return source.dataset
     files = [SourceFile(each.filesystem, each.file, each.format.name) for each in source.raw.inputs]
     formats = sorted({each.format for each in files})
@@ -105,7 +109,7 @@ def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dat
         Input("file", each.file.name, each.address, file_sha256(each.filesystem, each.file.path), each.file.size)
         for each in source.raw.inputs
     )
-    return _built(
+    return built(
         Build(
             output=output,
             schema=records.DOCUMENTS,
@@ -119,7 +123,7 @@ def documents(source: Given, options: argparse.Namespace, output: Folder) -> Dat
 
 def sentences(source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder) -> list[Dataset]:
     """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
-    if _is(source, records.SENTENCES):
+    if holds(source, records.SENTENCES):
         assert source.dataset is not None
         assert source.manifest is not None
         return [documents_of(source.dataset, source.manifest, options.documents), source.dataset]
@@ -140,7 +144,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
         options=stage.settings(),
         models=(parser_identity(options.parser, **dict(settings))._asdict(),),
     )
-    return [before, _built(build)]
+    return [before, built(build)]
 
 
 def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
@@ -176,7 +180,7 @@ def phrases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dat
         most = 100_000  # Phrase-BERT, section 3
     add_up = AddUp(max_phrases=most, min_frequency=options.min_frequency or 1)
     count = Count(rules=phrase_rules(options), sentences=before.folder.uri)
-    return _built(
+    return built(
         Build(
             output=output,
             schema=records.PHRASES,
@@ -210,7 +214,7 @@ def contexts(
         sentences=parsed,
         documents=texts,
     )
-    return _built(
+    return built(
         Build(
             output=output,
             schema=records.CONTEXTS,

@@ -110,8 +110,10 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         chosen.output = _absolute(chosen.output)
         if getattr(chosen, "documents", None):
             chosen.documents = _absolute(chosen.documents)
+        tables = getattr(chosen, "tables", [])
+        tables[:] = map(_absolute, tables)
         if not chosen.plan:
-            submission = preflight.prepare(chosen.runner, beam_args, [*inputs, chosen.output])
+            submission = preflight.prepare(chosen.runner, beam_args, [*inputs, *tables, chosen.output])
     source = corpus.given(inputs, input_format=chosen.input_format)
     for notice in [*(source.raw.notices if source.raw else ()), *(submission.notices if submission else ())]:
         print(notice)

@@ -13,6 +13,7 @@ from pipelines.workers import LIMITS
 from schemas.addresses import shown
 from schemas.errors import UserError
 from schemas.records import PHRASE_LABELS
+from transforms.mentions.pairs import KINDS
 from transforms.parsing.registry import PARSERS
 from transforms.sources.duplicates import MODES
 from transforms.sources.formats import ReadOptions
@@ -152,10 +153,58 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
     add("--contexts-per-phrase", type=_positive, default=1, metavar="M", help="contexts of each phrase (default 1)")
     add("--window", type=_positive, default=120, metavar="N", help="tokens of a context, phrase included (120)")
     add("--placement", choices=("random", "centre"), default="random", help="of the phrase in its window")
-    add("--mask-token", type=_mask, default="[MASK]", metavar="TEXT", help="replaces the phrase (default [MASK])")
     add("--keep-other-occurrences", action="store_true", help="mask only the chosen occurrence in its window")
-    add("--validation-rate", type=_share, default=0.0, metavar="RATE", help="share of documents set apart (default 0)")
+    _add_choices(group, apart="documents")
+
+
+def _add_choices(to: argparse._ActionsContainer, *, apart: str) -> None:
+    """What every dataset of training examples asks for."""
+    add = to.add_argument
+    add("--mask-token", type=_mask, default="[MASK]", metavar="TEXT", help="replaces the phrase (default [MASK])")
+    add("--validation-rate", type=_share, default=0.0, metavar="RATE", help=f"share of {apart} set apart (default 0)")
     add("--seed", type=int, default=0, metavar="N", help="of every choice (default 0)")
+
+
+def add_mentions(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("mentions")
+    add = group.add_argument
+    add(
+        "--tables",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a wiki's page, redirect or page_props .sql.gz, for Wikidata ids and redirects; may be repeated",
+    )
+    add("--max-mention-words", type=_positive, default=10, metavar="N", help="longer ones are left out (default 10)")
+    add("--max-sentence-words", type=_positive, default=100, metavar="N", help="so are those in longer ones (100)")
+    for name, what in (
+        ("numbers", "mentions of numbers only"),
+        ("dates", "dates and years"),
+        ("lists", "links on lists and disambiguation pages"),
+        ("whole-sentences", "mentions that are all of their sentence"),
+        ("disambiguation", "links to disambiguation pages"),
+    ):
+        add(f"--keep-{name}", action="store_true", help=f"keep {what}")
+    add("--drop-red-links", action="store_true", help="leave out links to titles that are no page")
+    add("--own-titles", action="store_true", help="also where a page's text names its title")
+    add("--repeated-anchors", action="store_true", help="also where a page repeats an anchor without the link")
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("pairs")
+    add = group.add_argument
+    add("--pairs-by", default="entity,surface", metavar="K,K", help="what two mentions share (entity,surface)")
+    add("--mentions-per-key", type=_positive, default=32, metavar="M", help="of an entity or surface, by hash (32)")
+    add("--partners", type=_positive, default=4, metavar="K", help="each of them is paired with the next K (4)")
+    add("--all-pairs", action="store_true", help="every two mentions of a key, as the paper does: no caps")
+    add("--masked", action="store_true", help="write the masked sentences, too; else they are masked at load time")
+    add("--masks", choices=("one", "subtokens"), default="one", help="one mask a mention, or one a sub-token")
+    add("--tokenizer", metavar="NAME", help="whose sub-tokens: a name or folder of Hugging Face's")
+    _add_choices(group, apart="entities")
+    group = parser.add_argument_group("aliases")
+    add = group.add_argument
+    add("--aliases-per-entity", type=_positive, default=10, metavar="N", help="the N most frequent (default 10)")
+    add("--min-alias-count", type=_positive, default=2, metavar="N", help="mentions that an alias needs (default 2)")
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -232,6 +281,14 @@ def choice_of_labels(text: str) -> tuple[str, ...]:
     if unknown or not wanted:
         raise UserError(f"--labels {text}: choose among {', '.join(PHRASE_LABELS)}")
     return tuple(label for label in PHRASE_LABELS if label in wanted)
+
+
+def kinds_of_pairs(options: argparse.Namespace) -> tuple[str, ...]:
+    """The kinds of a comma-separated list, in their fixed order."""
+    wanted = {kind.strip().lower() for kind in options.pairs_by.split(",") if kind.strip()}
+    if not wanted or wanted - {*KINDS}:
+        raise UserError(f"--pairs-by {options.pairs_by}: choose among {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in wanted)
 
 
 def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | float], ...]:

@@ -39,6 +39,7 @@ _MAKERS = {
     "Document": _Maker("extract_documents", (functools.partial(options.add_input, takes=""),)),
     "Sentence": _Maker("parse_sentences", (options.add_parsing,)),
     "Phrase": _Maker("count_phrases", (options.add_documents, options.add_phrases)),
+    "Mention": _Maker("find_mentions", (options.add_mentions,)),
 }
 
 

@@ -1,0 +1,30 @@
+"""Wikipedia or documents -> mentions: hyperlinks in their sentences, with the entities that they link to.
+
+python -m pipelines.find_mentions --input out/documents --output out/mentions
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pipelines import corpus, mention_corpus, options
+from pipelines.launch import Command, main
+from schemas.storage import Folder
+
+
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+    return mention_corpus.mentions(source, options, output, output.beside("-documents"))
+
+
+COMMAND = Command(
+    module="find_mentions",
+    description="Wikipedia or documents to hyperlink mentions with their entities.",
+    output="out/mentions",
+    takes="a Wikipedia dump (XML or HTML), or a documents dataset",
+    groups=(options.add_mentions,),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

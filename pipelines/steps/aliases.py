@@ -1,0 +1,64 @@
+"""Aliases: mentions -> pairs of the surfaces that one entity has, with counts: paraphrases that people wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pipelines.exchange import n_ranges, read_range, write_ranges
+from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.steps.units import Range, Shards, shard_units
+from schemas.manifest import read_manifest
+from schemas.storage import Folder, parquet_file
+from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
+
+MENTIONS_A_RANGE = 4_000_000
+ROW_GROUP = 65_536
+
+
+@dataclass(frozen=True)
+class CountSurfaces(Stage):
+    """Map of the exchange by entity: how often each entity has each surface, in a run of shards."""
+
+    name: ClassVar[str] = "count_surfaces"
+    Unit: ClassVar[type] = Shards
+
+    mentions: str = location()
+
+    def plan(self, work: Work) -> list[Shards]:
+        folder = Folder(self.mentions)
+        return shard_units(folder, n_ranges(read_manifest(folder).rows, rows_a_range=MENTIONS_A_RANGE))
+
+    def process(self, unit: Shards, write: UnitWriter) -> None:
+        tables = []
+        for path in unit.paths:
+            with parquet_file(Folder(self.mentions), path) as reader:
+                mentions = reader.read(columns=list(MENTION_COLUMNS), use_threads=False)
+            write.counters["mentions"] += mentions.num_rows
+            tables.append(count_surfaces(mentions))
+        write_ranges(write, "surfaces", merge_surfaces(tables), ranges=unit.ranges)
+
+
+@dataclass(frozen=True)
+class PairAliases(Stage):
+    """Reduce of the exchange by entity: the pairs of its most frequent surfaces."""
+
+    name: ClassVar[str] = "pair_aliases"
+    counts: ClassVar[str] = "candidate pairs"
+    Unit: ClassVar[type] = Range
+
+    aliases_per_entity: int
+    min_count: int
+
+    def plan(self, work: Work) -> list[Range]:
+        ranges = work.units("count_surfaces")[0][2] if work.units("count_surfaces") else 0
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        files = write.work.files("count_surfaces", "surfaces")
+        surfaces = merge_surfaces([read_range(write.work.folder, files, unit.number, SURFACES)])
+        pairs, filtered = alias_pairs(surfaces, aliases_per_entity=self.aliases_per_entity, min_count=self.min_count)
+        write.ledger.read += pairs.num_rows + filtered.total()
+        write.ledger.written += pairs.num_rows
+        write.ledger.filtered.update(filtered)
+        write.table("train", pairs, row_group_rows=ROW_GROUP)

@@ -1,0 +1,327 @@
+"""Mentions: documents -> their hyperlinks in sentences, the targets resolved.
+
+ReadTables, JoinTables   what side tables and SQL dumps say of pages: by page id, then by title
+Follow                   what each title means, once redirects are followed
+Targets, Resolve         exchange by title: the distinct titles that a run of shards links to, and what they mean
+FindMentions             the shards of documents: sentences, mentions, filters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
+
+from pipelines.exchange import n_ranges, read_range, write_parts, write_ranges
+from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.steps.units import All, Range, Shards, shard_units, shards_a_unit
+from schemas.errors import UserError
+from schemas.manifest import read_manifest
+from schemas.records import MENTIONS, PAGES, REDIRECTS
+from schemas.storage import Folder, parquet_file
+from transforms.mentions.facts import (
+    KEYED_FACTS,
+    facts_of_pages,
+    join_facts,
+    keyed,
+    titles_of_pages,
+    titles_of_redirects,
+)
+from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+from transforms.mentions.titles import title_keys
+from transforms.sources.sql_tables import SqlTable, read_facts
+
+ROWS_A_RANGE = 2_000_000
+SIDES_A_UNIT = 64
+ROW_GROUP = 8_192
+
+WANTED = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("unit", pa.int32()), ("index", pa.int32())])
+"""A title that a run of shards links to, by its number among the distinct ones of the run."""
+
+RESOLVED = pa.schema(
+    [
+        ("unit", pa.int32()),
+        ("index", pa.int32()),
+        ("title", pa.string()),
+        ("entity", pa.int64()),
+        ("disambiguation", pa.bool_()),
+        ("known", pa.bool_()),
+        ("redirected", pa.bool_()),
+    ]
+)
+"""What the title means: `title` is empty where no table has it."""
+
+
+class SqlFile(NamedTuple):
+    """A dump of a table of the wiki's database."""
+
+    filesystem: fs.FileSystem
+    table: SqlTable
+
+
+class TableUnit(NamedTuple):
+    """Side files of the documents (`side` is pages or redirects), or the SQL dump of a number (`side` is "sql")."""
+
+    side: str
+    paths: list[str]
+    dump: int
+    ranges: int
+
+
+@dataclass(frozen=True)
+class ReadTables(Stage):
+    """Map of the exchanges by page id and by title: side tables of the documents, SQL dumps."""
+
+    name: ClassVar[str] = "read_tables"
+    Unit: ClassVar[type] = TableUnit
+
+    documents: str = location()
+    dumps: tuple[SqlFile, ...] = location(default=())
+
+    def plan(self, work: Work) -> list[TableUnit]:
+        sides = read_manifest(Folder(self.documents)).sides
+        rows = sum(shard.rows for side in ("pages", "redirects") for shard in sides.get(side, ()))
+        size = sum(each.filesystem.get_file_info(each.table.path).size for each in self.dumps)
+        ranges = n_ranges(rows + size // _BYTES_A_FACT, rows_a_range=ROWS_A_RANGE)
+        units = []
+        for side in ("pages", "redirects"):
+            paths = [shard.path for shard in sides.get(side, ())]
+            units += [
+                TableUnit(side, paths[first : first + SIDES_A_UNIT], -1, ranges)
+                for first in range(0, len(paths), SIDES_A_UNIT)
+            ]
+        return [*units, *(TableUnit("sql", [], number, ranges) for number in range(len(self.dumps)))]
+
+    def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
+        for each in self.dumps:
+            if each.filesystem.get_file_info(each.table.path).type != fs.FileType.File:
+                raise UserError(
+                    f"--tables {each.table.path}: is not there for the workers; it must lie where all reach it under "
+                    "the same name"
+                )
+
+    def process(self, unit: TableUnit, write: UnitWriter) -> None:
+        if unit.side == "sql":
+            dump = self.dumps[unit.dump]
+            for facts in read_facts(dump.filesystem, dump.table):
+                write.counters[f"{dump.table.table}_rows"] += facts.num_rows
+                write_ranges(write, "facts", keyed(facts, dump.table.source), ranges=unit.ranges)
+            return
+        schema = {"pages": PAGES, "redirects": REDIRECTS}[unit.side]
+        tables = [schema.empty_table()]
+        for path in unit.paths:
+            with parquet_file(Folder(self.documents), path) as reader:
+                tables.append(reader.read(use_threads=False).cast(schema))
+        table = pa.concat_tables(tables).combine_chunks()
+        write.counters[unit.side] += table.num_rows
+        titles = titles_of_pages(table) if unit.side == "pages" else titles_of_redirects(table)
+        write_ranges(write, "titles", titles, ranges=unit.ranges)
+        if unit.side == "pages" and self.dumps:
+            write_ranges(write, "facts", facts_of_pages(table), ranges=unit.ranges)
+
+
+_BYTES_A_FACT = 20
+
+
+@dataclass(frozen=True)
+class JoinTables(Stage):
+    """Reduce of the exchange by page id: what the tables say of one page comes together, under its title."""
+
+    name: ClassVar[str] = "join_tables"
+    Unit: ClassVar[type] = Range
+
+    def plan(self, work: Work) -> list[Range]:
+        ranges = work.units("read_tables")[0][3] if work.files("read_tables", "facts") else 0
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        facts = read_range(write.work.folder, write.work.files("read_tables", "facts"), unit.number, KEYED_FACTS)
+        titles, untitled = join_facts(facts)
+        write.counters["facts_of_unknown_pages"] += untitled
+        write_ranges(write, "titles", titles, ranges=unit.ranges)
+
+
+@dataclass(frozen=True)
+class Follow(Stage):
+    """What each title means, its redirects followed; the whole table in a compact form (docs/mentions.md)."""
+
+    name: ClassVar[str] = "follow"
+    Unit: ClassVar[type] = All
+
+    def plan(self, work: Work) -> list[All]:
+        return [All()] if work.units("read_tables") else []
+
+    def process(self, unit: All, write: UnitWriter) -> None:
+        work = write.work
+        ranges = work.units("read_tables")[0][3]
+        files = [file for stage in ("read_tables", "join_tables") for file in work.files(stage, "titles")]
+        tables = (read_range(work.folder, files, index, TITLES) for index in range(ranges))
+        meanings, counts = follow(tables)
+        write.counters.update(counts)
+        write_ranges(write, "meanings", meanings, ranges=ranges)
+
+
+@dataclass(frozen=True)
+class Targets(Stage):
+    """Map of the exchange by title: the distinct titles that a run of shards of documents links to."""
+
+    name: ClassVar[str] = "targets"
+    Unit: ClassVar[type] = Shards
+
+    documents: str = location()
+
+    def plan(self, work: Work) -> list[Shards]:
+        units = work.units("read_tables")
+        return shard_units(Folder(self.documents), units[0][3] if units else 1)
+
+    def process(self, unit: Shards, write: UnitWriter) -> None:
+        names = _names(Folder(self.documents), unit)
+        hi, lo = title_keys(names.column("source"), names.column("title"))
+        number = unit.first // shards_a_unit(Folder(self.documents))
+        columns = [hi, lo, np.full(len(hi), number), np.arange(len(hi))]
+        arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, WANTED, strict=True)]
+        write.counters["distinct_titles"] += len(hi)
+        write_ranges(write, "wanted", pa.Table.from_arrays(arrays, schema=WANTED), ranges=unit.ranges)
+
+
+def _names(documents: Folder, unit: Shards) -> pa.Table:
+    """The distinct (source, title) that shards link to or have themselves, sorted; titles as the wiki files them."""
+    tables = []
+    for path in unit.paths:
+        with parquet_file(documents, path) as reader:
+            table = reader.read(columns=["source", "title", "links"], use_threads=False).combine_chunks()
+        links = table.column("links").combine_chunks()
+        own = pa.table({"source": table.column("source"), "title": table.column("title")})
+        linked = pa.table(
+            {
+                "source": table.column("source").take(pc.list_parent_indices(links)),
+                "title": pc.struct_field(links.flatten(), "target_title"),
+            }
+        )
+        tables += [own.group_by(["source", "title"]).aggregate([]), linked.group_by(["source", "title"]).aggregate([])]
+    names = pa.concat_tables(tables).group_by(["source", "title"]).aggregate([])
+    return names.sort_by([("source", "ascending"), ("title", "ascending")]).combine_chunks()
+
+
+@dataclass(frozen=True)
+class Resolve(Stage):
+    """Reduce of the exchange by title: what the titles mean, sent back to the runs of shards that link to them."""
+
+    name: ClassVar[str] = "resolve"
+    Unit: ClassVar[type] = Range
+
+    documents: str = location()
+
+    def plan(self, work: Work) -> list[Range]:
+        ranges = work.units("targets")[0][2] if work.units("targets") else 0
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        work = write.work
+        wanted = read_range(work.folder, work.files("targets", "wanted"), unit.number, WANTED)
+        meanings = read_range(work.folder, work.files("follow", "meanings"), unit.number, MEANINGS)
+        place = lookup(meanings, *(wanted.column(name).to_numpy() for name in ("key_hi", "key_lo")))
+        found = pa.array(np.where(place < 0, 0, place), mask=place < 0)
+        own = (
+            meanings.take(found)
+            if meanings.num_rows
+            else pa.table({field.name: pa.nulls(len(place), field.type) for field in MEANINGS})
+        )
+        columns = {
+            "unit": wanted.column("unit"),
+            "index": wanted.column("index"),
+            "title": pc.fill_null(own.column("title"), ""),
+            "entity": pc.fill_null(own.column("entity"), 0),
+            "disambiguation": pc.fill_null(own.column("disambiguation"), False),
+            "known": pc.fill_null(own.column("known"), False),
+            "redirected": pc.fill_null(pc.greater(own.column("hops"), 0), False),
+        }
+        resolved = pa.table([columns[name] for name in RESOLVED.names], schema=RESOLVED)
+        parts = len(work.units("targets"))
+        write_parts(write, "resolved", resolved, resolved.column("unit").to_numpy(), parts=parts)
+
+
+@dataclass(frozen=True)
+class FindMentions(Stage):
+    """The mentions of a run of shards of documents, in their order: one shard of the dataset."""
+
+    name: ClassVar[str] = "mentions"
+    counts: ClassVar[str] = "links"
+    Unit: ClassVar[type] = Shards
+
+    rules: MentionRules
+    documents: str = location()
+
+    def plan(self, work: Work) -> list[Shards]:
+        return shard_units(Folder(self.documents), 0)
+
+    def process(self, unit: Shards, write: UnitWriter) -> None:
+        documents = Folder(self.documents)
+        targets = self._targets(unit, write.work)
+        tables = []
+        for path in unit.paths:
+            with parquet_file(documents, path) as reader:
+                rows = reader.read(use_threads=False).to_pylist()
+            columns: dict[str, list[Any]] = {name: [] for name in MENTIONS.names}
+            for row in rows:
+                self._document(row, targets.get(row["source"], {}), columns, write)
+            tables.append(pa.table(columns, schema=MENTIONS))
+        mentions = pa.concat_tables(tables).combine_chunks()
+        write.ledger.written += mentions.num_rows
+        write.table("train", mentions, row_group_rows=ROW_GROUP)
+
+    def _document(
+        self, row: Mapping[str, Any], targets: Mapping[str, Target], columns: dict[str, list[Any]], write: UnitWriter
+    ) -> None:
+        document = Source(row["title"], row["text"], row["links"])
+        write.counters["documents"] += 1
+        write.counters[f"licence:{row['licence']}"] += 1
+        before = write.ledger.filtered.total()
+        own = {name: row[name] for name in ("doc_id", "source", "title", "url", "licence")}
+        written = 0
+        for found in find_mentions(document, targets, self.rules, write.ledger.filtered):
+            written += 1
+            write.counters[f"resolution:{found.target.resolution}"] += 1
+            values = {
+                "entity_id": found.target.entity_id,
+                "target_title": found.target.title,
+                "mention": found.mention,
+                "sentence_id": f"{row['doc_id']}#{found.sentence_start}",
+                "text": found.text,
+                "start_char": found.start_char,
+                "end_char": found.end_char,
+                "resolution": found.target.resolution,
+                "origin": found.origin,
+                **own,
+            }
+            for name, value in values.items():
+                columns[name].append(value)
+        write.ledger.read += written + write.ledger.filtered.total() - before
+
+    def _targets(self, unit: Shards, work: Work) -> dict[str, dict[str, Target]]:
+        """What the titles mean that the shards link to, by source and title as written."""
+        number = unit.first // shards_a_unit(Folder(self.documents))
+        names = _names(Folder(self.documents), unit)
+        resolved = read_range(work.folder, work.files("resolve", "resolved"), number, RESOLVED).sort_by("index")
+        found: dict[str, dict[str, Target]] = {}
+        titled = (names.column(name).to_pylist() for name in ("source", "title"))
+        for source, written, meaning in zip(*titled, resolved.to_pylist(), strict=True):
+            found.setdefault(source, {})[written] = _target(written, meaning)
+        return found
+
+
+def _target(written: str, meaning: Mapping[str, Any]) -> Target:
+    entity_id = f"Q{meaning['entity']}" if meaning["entity"] else ""
+    if entity_id:
+        resolution = "qid"
+    elif not meaning["known"]:
+        resolution = "NIL"
+    else:
+        resolution = "redirect" if meaning["redirected"] else "title"
+    return Target(entity_id, meaning["title"] or written, resolution, meaning["disambiguation"])

@@ -1,0 +1,249 @@
+"""Pairs: mentions -> two mentions of one entity, or of one surface.
+
+Group, Pair     exchange by key (an entity, a surface): the m mentions of lowest hash, each with k partners
+Fetch           the shards of mentions that hold them: what a pair keeps of a mention
+OrderPairs      exchange by the hash of the pair: its two sides joined, in order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
+
+from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
+from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.steps.contexts import RowRange, split_role
+from pipelines.steps.units import Range, Shards, shard_units, shards_a_unit
+from schemas.errors import UserError
+from schemas.manifest import SPLITS, read_manifest
+from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
+from schemas.storage import Folder, parquet_file
+from transforms.mentions.pairs import (
+    KINDS,
+    MEMBER_COLUMNS,
+    MEMBERS,
+    PairRules,
+    choose_pairs,
+    largest_key,
+    lowest,
+    members_of,
+)
+
+MEMBERS_A_RANGE = 4_000_000
+PAIRS_A_SHARD = 100_000
+ROW_GROUP = 8_192
+MOST_PAIRS_OF_A_KEY = 200_000_000
+"""With --all-pairs: a key of some 20,000 mentions."""
+
+SIDES = pa.schema(
+    [
+        ("key_hi", pa.uint64()),
+        ("key_lo", pa.uint64()),
+        ("side", pa.uint8()),
+        ("kind", pa.uint8()),
+        ("unmasked", pa.uint8()),
+        ("validation", pa.bool_()),
+        ("shard", pa.int32()),
+        ("row", pa.int32()),
+    ]
+)
+"""One of the two mentions of a pair by its place; the key is that of the pair."""
+
+FETCHED = pa.schema([*(SIDES.field(name) for name in ("key_hi", "key_lo", "side", "kind", "unmasked")), *PAIRED_FIELDS])
+"""One of the two mentions of a pair."""
+
+
+@dataclass(frozen=True)
+class Group(Stage):
+    """Map of the exchange by key: in a run of shards, the mentions of lowest hash of each entity and each surface."""
+
+    name: ClassVar[str] = "group"
+    Unit: ClassVar[type] = Shards
+
+    rules: PairRules
+    validation_rate: float
+    seed: int
+    mentions: str = location()
+
+    def plan(self, work: Work) -> list[Shards]:
+        folder = Folder(self.mentions)
+        rows = read_manifest(folder).rows * len(self.rules.kinds)
+        return shard_units(folder, n_ranges(rows, rows_a_range=MEMBERS_A_RANGE))
+
+    def process(self, unit: Shards, write: UnitWriter) -> None:
+        members = MEMBERS.empty_table()
+        for shard, path in enumerate(unit.paths, start=unit.first):
+            with parquet_file(Folder(self.mentions), path) as reader:
+                mentions = reader.read(columns=list(MEMBER_COLUMNS), use_threads=False)
+            write.counters["mentions"] += mentions.num_rows
+            new = members_of(
+                mentions, shard=shard, rules=self.rules, seed=self.seed, validation_rate=self.validation_rate
+            )
+            members = lowest(pa.concat_tables([members, new]), rules=self.rules)
+        write_ranges(write, "members", members, ranges=unit.ranges)
+
+
+@dataclass(frozen=True)
+class Pair(Stage):
+    """Reduce of the exchange by key: the pairs of each, sent where their mentions are."""
+
+    name: ClassVar[str] = "pair"
+    counts: ClassVar[str] = "candidate pairs"
+    Unit: ClassVar[type] = Range
+
+    rules: PairRules
+    seed: int
+    mentions: str = location()
+
+    def plan(self, work: Work) -> list[Range]:
+        ranges = work.units("group")[0][2] if work.units("group") else 0
+        return [Range(index, ranges) for index in range(ranges)]
+
+    def process(self, unit: Range, write: UnitWriter) -> None:
+        files = write.work.files("group", "members")
+        members = lowest(read_range(write.work.folder, files, unit.number, MEMBERS), rules=self.rules)
+        if (most := largest_key(members, rules=self.rules)) > MOST_PAIRS_OF_A_KEY:
+            raise UserError(
+                f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave --all-pairs out, and "
+                "say with --mentions-per-key and --partners how many of them are wanted"
+            )
+        mentions = Folder(self.mentions)
+        width, units = shards_a_unit(mentions), len(shard_units(mentions, 0))
+        for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
+            write.ledger.read += counts.candidates
+            write.ledger.filtered.update(counts.filtered)
+            write.ledger.written += chosen.num_rows
+            validation = chosen.column("validation").to_numpy(zero_copy_only=False)
+            write.counters["validation"] += int(validation.sum())
+            for kind, name in enumerate(KINDS):
+                write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
+            sides = pa.concat_tables(_side(chosen, side) for side in (1, 2))
+            write_parts(write, "sides", sides, sides.column("shard").to_numpy() // width, parts=units)
+
+
+def _side(chosen: pa.Table, side: int) -> pa.Table:
+    columns = {
+        **{name: chosen.column(name) for name in ("key_hi", "key_lo", "kind", "unmasked", "validation")},
+        **{name: chosen.column(f"{name}_{side}") for name in ("shard", "row")},
+        "side": pa.array(np.full(chosen.num_rows, side, dtype=np.uint8)),
+    }
+    return pa.table([columns[name] for name in SIDES.names], schema=SIDES)
+
+
+class PairedShards(NamedTuple):
+    """Consecutive shards of mentions, the first of them number `first`; unit `number` of such."""
+
+    number: int
+    first: int
+    paths: list[str]
+    ranges: list[int]  # of the exchange by pair, a split
+
+
+@dataclass(frozen=True)
+class Fetch(Stage):
+    """The mentions of the pairs in a run of shards; map of the exchange by the hash of the pair."""
+
+    name: ClassVar[str] = "fetch"
+    Unit: ClassVar[type] = PairedShards
+
+    mentions: str = location()
+
+    def plan(self, work: Work) -> list[PairedShards]:
+        pairs = sum(each.ledger.written for each in work.completions("pair") if each.ledger)
+        validation = work.counter("pair", "validation")
+        ranges = [n_ranges(pairs - validation, rows_a_range=PAIRS_A_SHARD), -(-validation // PAIRS_A_SHARD)]
+        return [
+            PairedShards(number, unit.first, unit.paths, ranges)
+            for number, unit in enumerate(shard_units(Folder(self.mentions), 0))
+        ]
+
+    def process(self, unit: PairedShards, write: UnitWriter) -> None:
+        folder, work = Folder(self.mentions), write.work
+        sides = read_range(work.folder, work.files("pair", "sides"), unit.number, SIDES)
+        tables = []
+        for shard, path in enumerate(unit.paths, start=unit.first):
+            here = sides.filter(pc.equal(sides.column("shard"), shard))
+            if not here.num_rows:
+                continue
+            with parquet_file(folder, path) as reader:
+                mentions = reader.read(columns=_PAIRED, use_threads=False)
+            own = mentions.take(here.column("row"))
+            columns = [own.column(name) if name in _PAIRED else here.column(name) for name in FETCHED.names]
+            tables.append(pa.table([*columns, here.column("validation")], schema=_FETCHED_OF_SPLIT))
+        fetched = pa.concat_tables([_FETCHED_OF_SPLIT.empty_table(), *tables]).combine_chunks()
+        validation = fetched.column("validation")
+        fetched = fetched.drop_columns("validation")
+        for split, ranges, mask in zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True):
+            if ranges:
+                write_ranges(write, split_role("fetched", split), fetched.filter(mask), ranges=ranges)
+
+
+_FETCHED_OF_SPLIT = FETCHED.append(SIDES.field("validation"))
+
+
+@dataclass(frozen=True)
+class OrderPairs(Stage):
+    """Reduce of the exchange by pair: a shard of the dataset in hash order, the two sides of each pair in one row."""
+
+    name: ClassVar[str] = "order_pairs"
+    counts: ClassVar[str] = "pairs"
+    Unit: ClassVar[type] = RowRange
+
+    masks: MaskRules | None
+
+    def plan(self, work: Work) -> list[RowRange]:
+        units = work.units("fetch")
+        ranges = units[0][3] if units else [1, 0]
+        return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
+
+    def process(self, unit: RowRange, write: UnitWriter) -> None:
+        files = write.work.files("fetch", split_role("fetched", unit.split))
+        sides = read_sorted(write.work.folder, files, unit.number, FETCHED)
+        pairs = _joined(sides)
+        write.ledger.read += pairs.num_rows
+        write.ledger.written += pairs.num_rows
+        if self.masks is None:
+            write.table(unit.split, pairs, row_group_rows=ROW_GROUP)
+            return
+        masker = cached_masker(self.masks)
+        with write.file(unit.split, MASKED_MENTION_PAIRS) as write_group:
+            for piece in _pieces(pairs):
+                anchor, positive = masked_pairs(piece, masker)
+                write_group(pa.table([*piece.columns, anchor, positive], schema=MASKED_MENTION_PAIRS))
+
+
+def _pieces(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, ROW_GROUP):
+        yield table.slice(start, ROW_GROUP).combine_chunks()
+
+
+def _joined(sides: pa.Table) -> pa.Table:
+    """Pairs from their sides, which stand in order of pair."""
+    order = [("key_hi", "ascending"), ("key_lo", "ascending"), ("side", "ascending")]
+    sides = sides.take(pc.sort_indices(sides, sort_keys=order))
+    each = np.arange(0, sides.num_rows, 2)
+    one, other = sides.take(pa.array(each)), sides.take(pa.array(each + 1))
+    if not (
+        one.column("key_hi").equals(other.column("key_hi")) and one.column("key_lo").equals(other.column("key_lo"))
+    ):
+        raise ValueError("a pair with one side")
+    kind = one.column("kind")
+    of_entity = pc.equal(kind, KINDS.index("entity"))
+    entity = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
+    columns = {
+        "kind": pc.take(pa.array(KINDS), kind.combine_chunks()),
+        "key": pc.if_else(of_entity, entity, one.column("mention")),
+        **{f"{name}_1": one.column(name) for name in _PAIRED},
+        **{f"{name}_2": other.column(name) for name in _PAIRED},
+        "unmasked": one.column("unmasked"),
+    }
+    return pa.table([columns[name] for name in MENTION_PAIRS.names], schema=MENTION_PAIRS)
+
+
+_PAIRED = [each.name for each in PAIRED_FIELDS]

@@ -1,0 +1,443 @@
+"""The whole chain from dumps to mentions, pairs and aliases: small wikis row by row, real ones by brute force."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from literal import Row, parse_options, rows, run_inline
+from xxhash import xxh3_64_intdigest
+
+from pipelines import corpus, find_mentions, mine_mentions
+from pipelines.corpus import to_build
+from pipelines.launch import main
+from pipelines.steps import mentions as mention_steps
+from pipelines.steps import pairs as pair_steps
+from pipelines.steps import units as unit_steps
+from schemas.check import check_dataset
+from schemas.errors import UserError
+from schemas.keys import is_validation
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+from transforms.parsing.sentences import Tokenizer
+
+SMALL = (
+    (unit_steps, "MOST_SHARDS", 2),
+    (mention_steps, "ROWS_A_RANGE", 20),
+    (mention_steps, "SIDES_A_UNIT", 1),
+    (pair_steps, "MEMBERS_A_RANGE", 500),
+    (pair_steps, "PAIRS_A_SHARD", 300),
+    (pair_steps, "ROW_GROUP", 64),
+)
+"""What makes many units, ranges and shards of a small corpus."""
+
+PAGES = {
+    "Ada Lovelace": "'''Ada Lovelace''' lived in [[London]], knew [[babbage|Charles Babbage]]. She wrote [[Note G]].",
+    "London": "[[London]] is not [[London, Ontario]]. The [[capital city|capital]] of [[U.K.]] has [[Mercury]].",
+    "Charles Babbage": "[[London|He]] built it in [[london#A|london]]. [[Ada]] and [[Ada Lovelace|Lady Lovelace]] left.",
+    "Mercury": "'''Mercury''' may refer to:\n* [[Mercury (planet)]], near [[London]] or not\n{{disambiguation}}",
+    "United Kingdom": "The [[United_Kingdom]] has [[England|many]] &amp; [[&#76;ondon]].",
+    "List of cities": "They are [[London]] and more.",
+}
+REDIRECTS = {
+    "Babbage": "Charles Babbage",
+    "U.K.": "UK",
+    "UK": "U. K.",
+    "U. K.": "United Kingdom",
+    "Ada": "Ada Lovelace",
+    "Loop": "Noop",
+    "Noop": "Loop",
+    "Note G": "Loop",
+    "England": "Nowhere",
+}
+
+
+def wiki(path: Path, pages: Mapping[str, str] = PAGES, redirects: Mapping[str, str] = REDIRECTS) -> Path:
+    """A dump with these pages, numbered from 1 on."""
+    texts = {**pages, **{title: f"#REDIRECT [[{target}]]" for title, target in redirects.items()}}
+    body = "".join(
+        f"<page><title>{escape(title)}</title><ns>0</ns><id>{number}</id>"
+        + (f'<redirect title="{escape(redirects[title])}"/>' if title in redirects else "")
+        + f"<revision><id>1</id><model>wikitext</model><text>{escape(text)}</text></revision></page>"
+        for number, (title, text) in enumerate(texts.items(), start=1)
+    )
+    path.write_text(
+        "<mediawiki><siteinfo><dbname>enwiki</dbname><base>https://en.wikipedia.org/wiki/Main_Page</base>"
+        "<case>first-letter</case><namespaces/></siteinfo>" + body + "</mediawiki>"
+    )
+    return path
+
+
+def sql(folder: Path, table: str, columns: Sequence[str], values: Sequence[tuple[Any, ...]]) -> Path:
+    """A dump of one table as mysqldump writes it."""
+    path = folder / f"enwiki-20240101-{table}.sql.gz"
+    defined = ",\n".join(f"  `{name}` int(8) NOT NULL" for name in columns)
+    quoted = ",".join(
+        "(" + ",".join(str(each) if isinstance(each, int) else f"'{each}'" for each in row) + ")" for row in values
+    )
+    text = (
+        "-- MariaDB dump 10.19  Distrib 10.5.23-MariaDB\n--\n-- Host: db1206    Database: enwiki\n"
+        f"CREATE TABLE `{table}` (\n{defined}\n) ENGINE=InnoDB;\nINSERT INTO `{table}` VALUES {quoted};\n"
+        "-- Dump completed on 2024-01-01  1:02:03\n"
+    )
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+def props(folder: Path) -> Path:
+    """Wikidata ids of some of PAGES and of pages that are not in the dump, by their numbers."""
+    values = [(1, "wikibase_item", "Q7259", 0), (2, "wikibase_item", "Q84", 0), (3, "wikibase_item", "Q46633", 0)]
+    more = [(99, "wikibase_item", "Q308", 0), (98, "disambiguation", "", 0), (97, "wikibase_item", "Q1", 0)]
+    return sql(folder, "page_props", ("pp_page", "pp_propname", "pp_value", "pp_sortkey"), [*values, *more])
+
+
+def page_table(folder: Path) -> Path:
+    """Numbers and titles, of pages that are not in the dump, too."""
+    columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
+    values = [(99, 0, "Mercury_(planet)", 0), (98, 0, "Capital_city", 0), (50, 0, "England", 1), (97, 14, "Cities", 0)]
+    return sql(folder, "page", columns, values)
+
+
+def redirect_table(folder: Path) -> Path:
+    columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
+    return sql(folder, "redirect", columns, [(50, 0, "United_Kingdom", "", "")])
+
+
+def run(folder: Path, inputs: Sequence[Path], *flags: str, order: int = 1) -> Path:
+    """All datasets of the command, in this process; `order=-1` does the units of each stage backwards."""
+    chosen = parse_options(*flags, command=mine_mentions.COMMAND)
+    source = corpus.given([str(path) for path in inputs], input_format=None)
+    for build in to_build(mine_mentions.build(source, chosen, Folder(str(folder)))):
+        run_inline(build, order=order)
+    return folder
+
+
+def mentions_of(folder: Path) -> list[Row]:
+    return rows(Folder(f"{folder}-mentions"))
+
+
+def told(row: Row) -> tuple[str, ...]:
+    """A mention in short."""
+    marked = f"{row['text'][: row['start_char']]}[{row['mention']}]"
+    return (row["doc_id"], marked, row["entity_id"], row["target_title"], row["resolution"], row["origin"])
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in SMALL:
+        monkeypatch.setattr(module, name, value)
+
+
+# ---- A small wiki, row by row
+
+
+def test_targets_without_tables(tmp_path, small):
+    out = run(tmp_path / "out", [wiki(tmp_path / "w.xml")], "--shard-bytes=60")
+    assert [told(row) for row in mentions_of(out)] == [
+        ("enwiki:1", "Ada Lovelace lived in [London]", "", "London", "title", "link"),
+        ("enwiki:1", "Ada Lovelace lived in London, knew [Charles Babbage]", "", "Charles Babbage", "redirect", "link"),
+        ("enwiki:1", "She wrote [Note G]", "", "Note G", "NIL", "link"),
+        ("enwiki:2", "[London]", "", "London", "title", "link"),
+        ("enwiki:2", "London is not [London, Ontario]", "", "London, Ontario", "NIL", "link"),
+        ("enwiki:2", "The [capital]", "", "Capital city", "NIL", "link"),
+        ("enwiki:2", "The capital of [U.K.]", "", "United Kingdom", "redirect", "link"),
+        ("enwiki:3", "[He]", "", "London", "title", "link"),
+        ("enwiki:3", "He built it in [london]", "", "London", "title", "link"),
+        ("enwiki:3", "[Ada]", "", "Ada Lovelace", "redirect", "link"),
+        ("enwiki:3", "Ada and [Lady Lovelace]", "", "Ada Lovelace", "title", "link"),
+        ("enwiki:5", "The [United Kingdom]", "", "United Kingdom", "title", "link"),
+        ("enwiki:5", "The United Kingdom has [many]", "", "Nowhere", "NIL", "link"),
+        ("enwiki:5", "The United Kingdom has many & [London]", "", "London", "title", "link"),
+    ]  # fmt: skip
+    ledger = read_manifest(Folder(f"{out}-mentions")).stage("mentions").ledger
+    assert (ledger.read, dict(ledger.filtered)) == (18, {"list_page": 3, "to_disambiguation": 1})
+
+
+def test_targets_with_tables(tmp_path, small):
+    tables = [f"--tables={make(tmp_path)}" for make in (props, page_table, redirect_table)]
+    out = run(tmp_path / "out", [wiki(tmp_path / "w.xml")], *tables)
+    found = {(row["mention"], row["entity_id"], row["target_title"], row["resolution"]) for row in mentions_of(out)}
+    assert found == {
+        ("London", "Q84", "London", "qid"),
+        ("He", "Q84", "London", "qid"),
+        ("london", "Q84", "London", "qid"),
+        ("Charles Babbage", "Q46633", "Charles Babbage", "qid"),
+        ("Ada", "Q7259", "Ada Lovelace", "qid"),
+        ("Lady Lovelace", "Q7259", "Ada Lovelace", "qid"),
+        ("Note G", "", "Note G", "NIL"),
+        ("London, Ontario", "", "London, Ontario", "NIL"),
+        ("U.K.", "", "United Kingdom", "redirect"),
+        ("United Kingdom", "", "United Kingdom", "title"),
+        ("many", "", "United Kingdom", "redirect"),  # by the table; of two targets the one of the lowest key counts
+    }
+    manifest = read_manifest(Folder(f"{out}-mentions"))
+    assert manifest.stage("mentions").ledger.filtered["to_disambiguation"] == 2  # Capital city is one, by the table
+    assert manifest.counter("facts_of_unknown_pages") == 1
+
+
+def test_further_mentions(tmp_path):
+    pages = {"Rome (city)": "Rome is old. In [[Italy]] is Rome; Italy is not."}
+    out = run(tmp_path / "out", [wiki(tmp_path / "w.xml", pages, {})], "--own-titles", "--repeated-anchors")
+    assert [(told(row)[1], row["target_title"], row["origin"]) for row in mentions_of(out)] == [
+        ("[Rome]", "Rome (city)", "title"),
+        ("In [Italy]", "Italy", "link"),
+        ("In Italy is [Rome]", "Rome (city)", "title"),
+        ("In Italy is Rome; [Italy]", "Italy", "repeat"),
+    ]
+
+
+def test_pairs_and_aliases_of_the_small_wiki(tmp_path):
+    out = run(tmp_path / "out", [wiki(tmp_path / "w.xml")], "--min-alias-count=1")
+    pairs = [(row["kind"], row["key"], {row["mention_1"], row["mention_2"]}) for row in rows(Folder(str(out)))]
+    assert sorted(pairs, key=str) == sorted(
+        [
+            *[("entity", "London", {"London"})] * 3,
+            *[("entity", "London", {"London", "He"})] * 3,
+            *[("entity", "London", {"London", "london"})] * 3,  # "He" and "london" stand in one sentence
+            ("entity", "United Kingdom", {"U.K.", "United Kingdom"}),
+        ],
+        key=str,
+    )
+    assert {tuple(row.values()) for row in rows(Folder(f"{out}-aliases"))} == {
+        ("", "Ada Lovelace", "Ada", "Lady Lovelace", 1, 1),
+        ("", "London", "London", "He", 3, 1),
+        ("", "London", "He", "london", 1, 1),
+        ("", "United Kingdom", "U.K.", "United Kingdom", 1, 1),
+    }
+
+
+# ---- Real text
+
+
+@pytest.fixture(scope="session")
+def minidump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The datasets of a real dump, in a few shards, all pairs."""
+    out = tmp_path_factory.mktemp("minidump") / "out"
+    dump = test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2"
+    return run(out, [dump], "--shard-bytes=60000", "--all-pairs", "--validation-rate=0.3", "--seed=3")
+
+
+def pairs_of(folder: Path) -> list[Row]:
+    return [row for split in ("train", "validation") for row in rows(Folder(str(folder)), split)]
+
+
+def sides(row: Row) -> frozenset[tuple[str, int]]:
+    """The two mentions of a pair."""
+    return frozenset((row[f"sentence_id_{side}"], row[f"start_char_{side}"]) for side in (1, 2))
+
+
+def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[set[tuple[str, Any]], Counter[str]]:
+    """Every two mentions of an entity or surface, as docs/mentions.md has it; what is left out, by reason."""
+    found: set[tuple[str, Any]] = set()
+    filtered: Counter[str] = Counter()
+
+    def entity(row: Row) -> str:
+        return row["entity_id"] or f"{row['source']}\0{row['target_title']}"
+
+    def priority(row: Row) -> int:
+        return xxh3_64_intdigest(f"{row['sentence_id']}\0{row['start_char']}".encode(), seed=seed)
+
+    for kind, key in (("entity", entity), ("surface", lambda row: row["mention"])):
+        groups: dict[str, list[Row]] = defaultdict(list)
+        for row in sorted(mentions, key=priority):
+            groups[key(row)].append(row)
+        for group in groups.values():
+            distinct = {(entity(row), row["text"], row["start_char"], row["end_char"]): row for row in group[::-1]}
+            if kind == "surface" and len({each[0] for each in distinct}) == 1:
+                continue
+            for one, other in combinations(distinct.values(), 2):
+                if one["text"] == other["text"]:
+                    filtered["same_sentence"] += 1
+                elif kind == "surface" and entity(one) == entity(other):
+                    filtered["same_entity"] += 1
+                elif is_validation(entity(one), rate=rate, seed=seed) != is_validation(
+                    entity(other), rate=rate, seed=seed
+                ):
+                    filtered["crosses_splits"] += 1
+                else:
+                    places = frozenset((row["sentence_id"], row["start_char"]) for row in (one, other))
+                    found.add((kind, places))
+    return found, filtered
+
+
+def test_all_pairs_are_those_of_brute_force(minidump):
+    pairs = pairs_of(minidump)
+    wanted, filtered = by_brute_force(mentions_of(minidump), rate=0.3, seed=3)
+    assert len(pairs) == len({(row["kind"], sides(row)) for row in pairs})
+    assert {(row["kind"], sides(row)) for row in pairs} == wanted
+    ledger = read_manifest(Folder(str(minidump))).stage("pair").ledger
+    assert {reason: n for reason, n in ledger.filtered.items() if n} == dict(filtered)
+    assert ledger.written == len(pairs) > 500
+
+
+def test_no_entity_is_in_two_splits(minidump):
+    entities = {
+        split: {
+            row[f"entity_id_{side}"] or row[f"target_title_{side}"]
+            for row in rows(Folder(str(minidump)), split)
+            for side in (1, 2)
+        }
+        for split in ("train", "validation")
+    }
+    assert entities["train"]
+    assert entities["validation"]
+    assert not entities["train"] & entities["validation"]
+
+
+def test_every_mention_is_where_it_says(minidump):
+    texts = {row["doc_id"]: row["text"] for row in rows(Folder(f"{minidump}-documents"))}
+    links = {
+        (row["doc_id"], link["start_char"], link["end_char"])
+        for row in rows(Folder(f"{minidump}-documents"))
+        for link in row["links"]
+    }
+    mentions = mentions_of(minidump)
+    assert len(mentions) > 4000
+    for row in mentions:
+        assert row["text"][row["start_char"] : row["end_char"]] == row["mention"]
+        start = int(row["sentence_id"].rpartition("#")[2])
+        assert texts[row["doc_id"]].startswith(row["text"], start)
+        assert (row["doc_id"], start + row["start_char"], start + row["end_char"]) in links
+    ledger = read_manifest(Folder(f"{minidump}-mentions")).stage("mentions").ledger
+    assert ledger.read == len(links) == len(mentions) + ledger.filtered.total()
+
+
+def test_sentences_are_those_of_the_parsers(minidump):
+    tokenizer = Tokenizer()
+    parsed: set[tuple[str, str]] = set()
+    for row in rows(Folder(f"{minidump}-documents")):
+        start = 0
+        for line in row["text"].split("\n"):
+            for tokens in tokenizer.sentences([line])[0]:
+                sentence = line[tokens.starts[0] : tokens.ends[-1]]
+                parsed.add((f"{row['doc_id']}#{start + tokens.starts[0]}", sentence))
+            start += len(line) + 1
+    assert {(row["sentence_id"], row["text"]) for row in mentions_of(minidump)} <= parsed
+
+
+def test_the_datasets_pass_their_checks(minidump):
+    for name in ("", "-mentions", "-aliases", "-documents"):
+        assert list(check_dataset(f"{minidump}{name}")) == []
+
+
+def shards_of(folder: Path) -> dict[str, str]:
+    """The sha256 of each shard of the four datasets by its path."""
+    return {
+        f"{name}{shard.path}": hashlib.sha256(Path(f"{folder}{name}/{shard.path}").read_bytes()).hexdigest()
+        for name in ("", "-mentions", "-aliases", "-documents")
+        for shard in read_manifest(Folder(f"{folder}{name}")).shards
+    }
+
+
+def test_same_bytes_whatever_the_order_of_units_and_inputs(tmp_path, test_data, small):
+    wikis = test_data / "corpora/wikipedia"
+    inputs = [wikis / "enwiki-minidump.xml.bz2", wiki(tmp_path / "w.xml")]
+    flags = ("--shard-bytes=30000", "--validation-rate=0.2")
+    one = shards_of(run(tmp_path / "one", inputs, *flags))
+    other = shards_of(run(tmp_path / "other", inputs[::-1], *flags, order=-1))
+    assert one == other
+    assert len(one) > 20
+
+
+def test_pairs_do_not_depend_on_units_and_ranges(tmp_path, minidump, small):
+    """Cut into other units and shards, the same pairs in the same order."""
+    again = tmp_path / "again"
+    flags = ("--all-pairs", "--validation-rate=0.3", "--seed=3")
+    run(again, [Path(f"{minidump}-mentions")], *flags)
+    assert pairs_of(again) == pairs_of(minidump)
+    assert len(read_manifest(Folder(str(again))).shards) > len(read_manifest(Folder(str(minidump))).shards)
+
+
+@pytest.mark.parametrize(("most", "partners"), [(2, 1), (5, 1), (5, 2), (8, 3), (100, 2)])
+def test_a_cap_gives_the_documented_number(tmp_path, minidump, most, partners):
+    flags = (f"--mentions-per-key={most}", f"--partners={partners}", "--pairs-by=entity")
+    out = run(tmp_path / "out", [Path(f"{minidump}-mentions")], *flags)
+    distinct: dict[str, set[Any]] = defaultdict(set)
+    for row in mentions_of(minidump):
+        distinct[row["target_title"]].add((row["text"], row["start_char"], row["end_char"]))
+    sizes = [min(len(each), most) for each in distinct.values()]
+    ledger = read_manifest(Folder(str(out))).stage("pair").ledger
+    assert ledger.read == sum(min(n * partners, n * (n - 1) // 2) for n in sizes)
+    per_key = Counter(row["key"] for row in pairs_of(out))
+    assert max(per_key.values()) <= most * partners
+
+
+def test_masked_pairs(tmp_path, minidump):
+    out = run(tmp_path / "out", [Path(f"{minidump}-mentions")], "--masked", "--mask-token=<mask>")
+    unmasked: Counter[int] = Counter()
+    for row in rows(Folder(str(out))):
+        unmasked[row["unmasked"]] += 1
+        for side, name in ((1, "anchor"), (2, "positive")):
+            text, start, end = (row[f"{column}_{side}"] for column in ("text", "start_char", "end_char"))
+            assert row[name] == (text if row["unmasked"] == side else f"{text[:start]}<mask>{text[end:]}")
+    total = unmasked.total()
+    assert abs(unmasked[0] / total - 0.5) < 0.05
+    assert abs(unmasked[1] / total - 0.25) < 0.05
+    assert list(check_dataset(str(out))) == []
+
+
+def test_by_the_command_with_workers_and_resume(tmp_path, test_data, capsys):
+    dump = test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2"
+    outputs = {workers: tmp_path / f"out{workers}" for workers in (1, 2)}
+    for workers, out in outputs.items():
+        flags = [f"--input={dump}", f"--output={out}", f"--workers={workers}", "--shard-bytes=60000"]
+        assert main(mine_mentions.COMMAND, flags) == 0
+    assert shards_of(outputs[1]) == shards_of(outputs[2])
+    capsys.readouterr()
+    flags = [f"--input={dump}", f"--output={outputs[1]}", "--shard-bytes=60000", "--seed=9", "--overwrite"]
+    assert main(mine_mentions.COMMAND, flags) == 0
+    said = capsys.readouterr().out
+    for name in ("-documents", "-mentions", "-aliases"):
+        assert f"{outputs[1]}{name}: is there already and fits" in said
+
+
+# ---- What a user may get wrong
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--input={folder}/book.txt"], "--input: has no hyperlinks, being text; mentions are mined from hyperlinks"),
+        (["--input={folder}/w.xml", "--tables={folder}/none.sql.gz"], "--tables {folder}/none.sql.gz: is no file"),
+        (["--input={folder}/w.xml", "--tables={folder}/book.txt"], "book.txt"),
+        (["--input={folder}/w.xml", "--tables={folder}/enwiki-20240101-redirect.sql.gz"],
+         "--tables: the redirect table of enwiki names its pages by number; give its page table"),
+        (["--input={folder}/w.xml", "--pairs-by=words"], "--pairs-by words: choose among entity, surface"),
+        (["--input={folder}/w.xml", "--masked", "--masks=subtokens"], "--masks=subtokens: name the model"),
+        (["--input={folder}/w.xml", "--masks=subtokens", "--tokenizer=x"], "--masks: says how --masked masks"),
+        (["--input={folder}/w.xml", "--tokenizer=x"], "--tokenizer: is for --masks=subtokens"),
+        (["--input={folder}/w.xml", "--partners=0"], "--partners: must be a whole number of 1 or more"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line(flags, message, tmp_path, capsys):
+    wiki(tmp_path / "w.xml")
+    redirect_table(tmp_path)
+    (tmp_path / "book.txt").write_text("It was a dark and stormy night.\n" * 20)
+    given = [each.format(folder=tmp_path) for each in flags]
+    assert main(mine_mentions.COMMAND, [*given, f"--output={tmp_path / 'out'}"]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 1
+    assert message.format(folder=tmp_path) in shown[0]
+
+
+def test_what_does_not_fit_a_dataset_given(tmp_path, minidump, capsys):
+    given = f"--input={minidump}-mentions"
+    assert main(mine_mentions.COMMAND, [given, f"--output={tmp_path}/o", f"--tables={props(tmp_path)}"]) == 2
+    assert "are resolved already" in capsys.readouterr().err
+    assert main(find_mentions.COMMAND, [given, f"--output={tmp_path}/o"]) == 2
+    assert "nothing to do" in capsys.readouterr().err
+    assert main(mine_mentions.COMMAND, [f"--input={minidump}", f"--output={tmp_path}/o"]) == 2
+    assert "holds MentionPair records; give raw text, documents or mentions" in capsys.readouterr().err
+
+
+def test_a_key_with_too_many_pairs_is_refused(tmp_path, minidump, monkeypatch):
+    monkeypatch.setattr(pair_steps, "MOST_PAIRS_OF_A_KEY", 10)
+    with pytest.raises(UserError, match="--all-pairs: one entity or surface alone has"):
+        run(tmp_path / "out", [Path(f"{minidump}-mentions")], "--all-pairs")
