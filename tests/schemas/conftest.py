@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from literal import parse_options, run_inline
 
-from pipelines import corpus, mine_contexts
-from pipelines.steps import contexts
+from pipelines import corpus, mine_contexts, mine_mentions
+from pipelines.steps import contexts, pairs
 from schemas.storage import Folder
 
 _PAGES = {
@@ -83,6 +83,87 @@ def copied(mined: Path, tmp_path: Path) -> Callable[[str], Path]:
     def copy(name: str) -> Path:
         for each in {name, "contexts-documents"}:
             shutil.copytree(mined / each, tmp_path / each)
+        return tmp_path / name
+
+    return copy
+
+
+_LINKED = {
+    "Whale": "The '''whale''' is a [[marine mammal]] of the [[sea]]. A Whale breathes [[air]].\n\n"
+    "Old sailors fear the white whale, a marine mammal.",
+    "Sea": "The '''sea''' is home of the [[cachalot]] and of many a [[ship]]. "
+    "Old sailors cross the [[sea (band)|sea]].",
+    "Ship": "A '''ship''' 😀 crosses the [[sea|ocean]] in eleven days. It fears the [[Whale|white whale]].",
+    "Moby Dick": "The '''white whale''' of [[Herman Melville]] sinks a [[ship]]. Nobody saw [[Ahab]] again.",
+    "Herman Melville": "He wrote of the [[Moby Dick|white whale]] and of the [[sea]] in 1851.",
+    "Atlantic Ocean": "An '''ocean''' with a [[whale]] or two. Every [[ship]] knows it.",
+    "Sea (band)": "A band that sang of the [[Atlantic Ocean|ocean]] and of a [[ship]].",
+    "Marine mammal": "A mammal of the [[sea]] or [[ocean]], like the [[Cachalot|sperm whale]].",
+}
+
+
+def _linked_dump() -> str:
+    pages = dict(_LINKED)
+    for number in range(16):
+        whale, sea = ("Whale", "Moby Dick")[number % 3 > 1], ("sea", "Atlantic Ocean")[number % 2]
+        pages[f"Port {number}"] = (
+            f"In port number {number} they saw a [[whale]] near the [[{sea}|ocean]]. The [[{whale}|white whale]] left "
+            f"port number {number} on a [[ship]]. Its crew came from [[port {(number + 5) % 16}]] in the night."
+        )
+    shown = "".join(
+        f"<page><title>{title}</title><ns>0</ns><id>{number}</id><revision><id>1</id><text>{text}</text></revision></page>"
+        for number, (title, text) in enumerate(pages.items(), start=10)
+    )
+    redirects = "".join(
+        f'<page><title>{title}</title><ns>0</ns><id>{number}</id><redirect title="{target}" /><revision><id>1</id>'
+        f"<text>#REDIRECT [[{target}]]</text></revision></page>"
+        for number, (title, target) in enumerate({"Cachalot": "Whale", "Ocean": "Atlantic Ocean"}.items(), start=1)
+    )
+    return _dump().partition("<page>")[0] + f"{redirects}{shown}</mediawiki>"
+
+
+_PROPERTIES = """-- Host: db    Database: seawiki
+CREATE TABLE `page_props` (
+  `pp_page` int(8) NOT NULL,
+  `pp_propname` varbinary(60) NOT NULL,
+  `pp_value` blob NOT NULL,
+  `pp_sortkey` float DEFAULT NULL
+);
+INSERT INTO `page_props` VALUES (10,'wikibase_item','Q160',NULL),(13,'wikibase_item','Q174596',NULL);
+"""
+
+
+@pytest.fixture(scope="session")
+def mined_mentions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with pairs, pairs-documents, pairs-mentions and pairs-aliases, and masked, which are made of the same.
+
+    Documents, mentions and pairs have several shards, pairs two splits; mentions are of every resolution and origin.
+    """
+    folder = tmp_path_factory.mktemp("mentions")
+    (folder / "sea.xml").write_text(_linked_dump())
+    (folder / "seawiki-20240101-page_props.sql").write_text(_PROPERTIES)
+    flags = (
+        *("--shard-bytes=700", f"--tables={folder}/seawiki-20240101-page_props.sql", "--validation-rate=0.3"),
+        *("--own-titles", "--repeated-anchors", "--min-alias-count=1"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "PAIRS_A_SHARD", 30)
+        for name, more in (("pairs", ()), ("masked", ("--masked", "--mask-token=<mask>"))):
+            chosen = parse_options(*flags, *more, command=mine_mentions.COMMAND)
+            source = corpus.given([str(folder / "sea.xml")], input_format=None)
+            for dataset in mine_mentions.build(source, chosen, Folder(str(folder / name))):
+                assert dataset.build is not None
+                run_inline(dataset.build)
+    return folder
+
+
+@pytest.fixture
+def copied_mentions(mined_mentions: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Copies one of them, with what it was made from beside it; gives its folder."""
+
+    def copy(name: str) -> Path:
+        for each in {name, "pairs-documents", "pairs-mentions", "masked-documents", "masked-mentions"}:
+            shutil.copytree(mined_mentions / each, tmp_path / each)
         return tmp_path / name
 
     return copy
