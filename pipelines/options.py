@@ -12,8 +12,7 @@ from pipelines.stages import Slice
 from pipelines.workers import LIMITS
 from schemas.addresses import shown
 from schemas.errors import UserError
-from schemas.records import PHRASE_LABELS
-from transforms.mentions.pairs import KINDS
+from schemas.records import PAIR_KINDS, PHRASE_LABELS
 from transforms.parsing.registry import PARSERS
 from transforms.sources.duplicates import MODES
 from transforms.sources.formats import ReadOptions
@@ -286,9 +285,9 @@ def choice_of_labels(text: str) -> tuple[str, ...]:
 def kinds_of_pairs(options: argparse.Namespace) -> tuple[str, ...]:
     """The kinds of a comma-separated list, in their fixed order."""
     wanted = {kind.strip().lower() for kind in options.pairs_by.split(",") if kind.strip()}
-    if not wanted or wanted - {*KINDS}:
-        raise UserError(f"--pairs-by {options.pairs_by}: choose among {', '.join(KINDS)}")
-    return tuple(kind for kind in KINDS if kind in wanted)
+    if not wanted or wanted - {*PAIR_KINDS}:
+        raise UserError(f"--pairs-by {options.pairs_by}: choose among {', '.join(PAIR_KINDS)}")
+    return tuple(kind for kind in PAIR_KINDS if kind in wanted)
 
 
 def parser_options(options: argparse.Namespace) -> tuple[tuple[str, str | float], ...]:

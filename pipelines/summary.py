@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from schemas.manifest import Manifest, read_manifest
+from schemas.records import RESOLUTIONS
 from schemas.storage import Folder, parquet_file
 
 _PLURALS = {
@@ -43,6 +44,7 @@ def text(datasets: Sequence[Folder], rates: Mapping[str, float]) -> str:
     for heading, kind in (("filtered", "filtered"), ("rejected", "rejected")):
         reasons = _reasons([manifest for _, manifest in manifests], kind)
         lines.append(f"{heading}: {reasons or 'nothing'}")
+    lines += [line for _, manifest in manifests if (line := _targets(manifest))]
     if rates:
         lines.append("tokens/s: " + ", ".join(f"{stage} {rate:,.0f}" for stage, rate in rates.items()))
     output, last = manifests[-1]
@@ -77,6 +79,19 @@ def _reasons(manifests: Sequence[Manifest], kind: str) -> str:
         if paragraphs := manifest.counter("duplicate_paragraphs") if kind == "filtered" else 0:
             parts.append(f"paragraphs: {paragraphs:,} duplicate paragraph")
     return "; ".join(parts)
+
+
+def _targets(manifest: Manifest) -> str:
+    """What became of the titles that mentions link to; empty for other records."""
+    if manifest.record != "Mention" or not manifest.rows:
+        return ""
+    found = {name: manifest.counter(f"resolution:{name}") for name in RESOLUTIONS}
+    line = "targets: " + ", ".join(f"{n:,} {name}" for name, n in found.items())
+    if found["NIL"] > manifest.rows / 2:
+        line += "; few of the pages linked to are known: give the whole dump, or its page table (docs/mentions.md)"
+    elif not found["qid"]:
+        line += "; for Wikidata ids give the wiki's page_props table with --tables (docs/mentions.md)"
+    return line
 
 
 def _samples(folder: Folder, manifest: Manifest, number: int = 3) -> list[str]:

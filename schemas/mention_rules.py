@@ -15,10 +15,7 @@ from schemas.breaches import I64, U64, Apart, Breach, Broken, hashes, shown, whe
 from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation
 from schemas.manifest import Manifest
-
-RESOLUTIONS = ("qid", "redirect", "title", "NIL")
-ORIGINS = ("link", "title", "repeat")
-KINDS = ("entity", "surface")
+from schemas.records import ORIGINS, PAIR_KINDS, RESOLUTIONS
 
 _SENTENCE_ID = re.compile(r".+:.*#(0|[1-9][0-9]*)", re.DOTALL)
 _WIKIDATA_ID = r"^Q[1-9][0-9]*$"
@@ -206,9 +203,9 @@ class MentionPairRules:
     def _kinds(self, table: pa.Table, one: _Side, other: _Side, show: Show) -> Iterator[Broken]:
         kind, key = table.column("kind"), table.column("key")
         self._counts.update(f"{each}_pairs" for each in kind.to_pylist())
-        yield _unknown("kind", kind, KINDS, show)
+        yield _unknown("kind", kind, PAIR_KINDS, show)
         first, second = _entities(table)
-        is_entity, is_surface = (pc.equal(kind, each) for each in KINDS)
+        is_entity, is_surface = (pc.equal(kind, each) for each in PAIR_KINDS)
         same = pc.equal(first, second)
 
         def entities(row: int) -> str:
@@ -291,7 +288,7 @@ class MentionPairRules:
             yield from self._entities.end(dataset, "the entity is in another split, too")
 
     def totals(self) -> Iterator[str]:
-        yield from _counted(self._manifest, {f"{kind}_pairs": self._counts[f"{kind}_pairs"] for kind in KINDS})
+        yield from _counted(self._manifest, {f"{kind}_pairs": self._counts[f"{kind}_pairs"] for kind in PAIR_KINDS})
 
 
 class AliasPairRules:

@@ -157,6 +157,15 @@ CONTEXTS = schema(
     *PROVENANCE,
 )
 
+RESOLUTIONS = ("qid", "redirect", "title", "NIL")
+"""How the target of a mention was found (docs/mentions.md)."""
+
+ORIGINS = ("link", "title", "repeat")
+"""What makes a mention: a hyperlink, the page's own title, an anchor that the page linked before."""
+
+PAIR_KINDS = ("entity", "surface")
+"""What two mentions of a pair share."""
+
 MENTION_FIELDS = (
     term("entity_id", "the Wikidata id of the entity, empty where none is known"),
     column("target_title", pa.string(), "the title of the entity's page, redirects followed"),

@@ -14,7 +14,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
 
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
@@ -22,10 +21,10 @@ from pipelines.steps.contexts import RowRange, split_role
 from pipelines.steps.units import Range, Shards, shard_units, shards_a_unit
 from schemas.errors import UserError
 from schemas.manifest import SPLITS, read_manifest
-from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
+from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIR_KINDS, PAIRED_FIELDS
 from schemas.storage import Folder, parquet_file
+from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
 from transforms.mentions.pairs import (
-    KINDS,
     MEMBER_COLUMNS,
     MEMBERS,
     PairRules,
@@ -121,7 +120,7 @@ class Pair(Stage):
             write.ledger.written += chosen.num_rows
             validation = chosen.column("validation").to_numpy(zero_copy_only=False)
             write.counters["validation"] += int(validation.sum())
-            for kind, name in enumerate(KINDS):
+            for kind, name in enumerate(PAIR_KINDS):
                 write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
             sides = pa.concat_tables(_side(chosen, side) for side in (1, 2))
             write_parts(write, "sides", sides, sides.column("shard").to_numpy() // width, parts=units)
@@ -234,10 +233,10 @@ def _joined(sides: pa.Table) -> pa.Table:
     ):
         raise ValueError("a pair with one side")
     kind = one.column("kind")
-    of_entity = pc.equal(kind, KINDS.index("entity"))
+    of_entity = pc.equal(kind, PAIR_KINDS.index("entity"))
     entity = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
     columns = {
-        "kind": pc.take(pa.array(KINDS), kind.combine_chunks()),
+        "kind": pc.take(pa.array(PAIR_KINDS), kind.combine_chunks()),
         "key": pc.if_else(of_entity, entity, one.column("mention")),
         **{f"{name}_1": one.column(name) for name in _PAIRED},
         **{f"{name}_2": other.column(name) for name in _PAIRED},

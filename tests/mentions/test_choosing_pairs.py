@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.keys import is_validation
-from schemas.records import FILTER_REASONS, MENTIONS
+from schemas.records import FILTER_REASONS, MENTIONS, PAIR_KINDS
 from transforms.mentions import pairs
 from transforms.mentions.pairs import (
     CHOSEN_PAIRS,
-    KINDS,
     MEMBER_COLUMNS,
     MEMBERS,
     PairRules,
@@ -116,7 +115,7 @@ def chosen(shards: Sequence[Sequence[Said]], rules: PairRules, *, rate: float = 
             one, other = (shards[row[f"shard_{side}"]][row[f"row_{side}"]] for side in (1, 2))
             for each in (one, other):
                 assert row["validation"] == is_validation(each.entity_key, rate=rate, seed=SEED)
-            found.append(Pair(KINDS[row["kind"]], one, other))
+            found.append(Pair(PAIR_KINDS[row["kind"]], one, other))
     return Found(found, candidates, filtered)
 
 
@@ -189,7 +188,7 @@ MENTION = st.builds(Said, ENTITIES, TEXTS, st.integers(0, 99).map("d#{}".format)
 SHARDS = st.lists(st.lists(MENTION, max_size=25), min_size=1, max_size=4)
 RULES = st.builds(
     PairRules,
-    st.sampled_from([KINDS, ("entity",), ("surface",)]),
+    st.sampled_from([PAIR_KINDS, ("entity",), ("surface",)]),
     st.sampled_from([2, 3, 5, 100]),
     st.sampled_from([1, 2, 3, 100]),
     st.booleans(),
@@ -210,7 +209,7 @@ def test_where_no_cap_binds_the_pairs_are_all_there_are(shards):
     """Written from the purpose, not from the rules: every two that share an entity or a surface, each once."""
     first: dict[tuple[str, str, str, int], Said] = {}
     mentions = [(each.priority, shard, row, each) for shard, some in enumerate(shards) for row, each in enumerate(some)]
-    for kind, (*_, each) in itertools.product(KINDS, sorted(mentions)):
+    for kind, (*_, each) in itertools.product(PAIR_KINDS, sorted(mentions)):
         first.setdefault((kind, each.entity_key if kind == "entity" else each.surface, each.sentence, each.start), each)
     wanted = [
         (kind, *sorted((one, other)))
@@ -294,20 +293,20 @@ def test_many_entities_of_a_surface_take_part():
 @pytest.mark.parametrize(
     ("mentions", "kinds", "pairs_", "filtered"),
     [
-        ([("Q1", "a [x]"), ("Q1", "b [y]")], KINDS, 1, {}),
-        ([("Q1", "a [x]"), ("Q1", "a [x]")], KINDS, 0, {}),
-        ([("Q1", "the [x] y"), ("Q1", "the x [y]")], KINDS, 0, {"same_sentence": 1}),
-        ([("Q1", "the [x] y"), ("Q1", "the [x] y"), ("Q1", "the x [y]")], KINDS, 0, {"same_sentence": 1}),
-        ([("Q1", "the [x] y"), ("Q1", "the [x y]")], KINDS, 0, {"same_sentence": 1}),
-        ([("Q1", "an [x] x"), ("Q2", "an x [x]")], KINDS, 0, {"same_sentence": 1}),
-        ([("Q1", "a [x]"), ("Q2", "b [x]")], KINDS, 1, {}),
+        ([("Q1", "a [x]"), ("Q1", "b [y]")], PAIR_KINDS, 1, {}),
+        ([("Q1", "a [x]"), ("Q1", "a [x]")], PAIR_KINDS, 0, {}),
+        ([("Q1", "the [x] y"), ("Q1", "the x [y]")], PAIR_KINDS, 0, {"same_sentence": 1}),
+        ([("Q1", "the [x] y"), ("Q1", "the [x] y"), ("Q1", "the x [y]")], PAIR_KINDS, 0, {"same_sentence": 1}),
+        ([("Q1", "the [x] y"), ("Q1", "the [x y]")], PAIR_KINDS, 0, {"same_sentence": 1}),
+        ([("Q1", "an [x] x"), ("Q2", "an x [x]")], PAIR_KINDS, 0, {"same_sentence": 1}),
+        ([("Q1", "a [x]"), ("Q2", "b [x]")], PAIR_KINDS, 1, {}),
         ([("Q1", "a [x]"), ("Q2", "b [x]")], ("entity",), 0, {}),
-        ([("Q1", "a [x]"), ("Q2", "b [X]")], KINDS, 0, {}),
+        ([("Q1", "a [x]"), ("Q2", "b [X]")], PAIR_KINDS, 0, {}),
         ([("Q1", "a [x]"), ("Q1", "b [x]")], ("surface",), 0, {}),
         ([("Q1", "a [x]"), ("Q2", "a [x]")], ("surface",), 0, {}),
         ([("Q1", "a [x]"), ("Q1", "b [x]"), ("Q2", "c [x]")], ("surface",), 2, {"same_entity": 1}),
-        ([("A title", "a [x]"), ("A title", "b [y]"), ("Another", "c [z]")], KINDS, 1, {}),
-        ([], KINDS, 0, {}),
+        ([("A title", "a [x]"), ("A title", "b [y]"), ("Another", "c [z]")], PAIR_KINDS, 1, {}),
+        ([], PAIR_KINDS, 0, {}),
     ],
 )
 def test_what_is_a_pair(mentions, kinds, pairs_, filtered):

@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from schemas.records import ORIGINS
 from transforms.mentions.dates import is_date
 from transforms.parsing.sentences import sentence_starts
 
-LINK, TITLE, REPEAT = "link", "title", "repeat"
+LINK, TITLE, REPEAT = ORIGINS
 
 
 class MentionRules(NamedTuple):

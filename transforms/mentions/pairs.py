@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 import xxhash
 
 from schemas.keys import is_validation
+from schemas.records import PAIR_KINDS
 from transforms.phrases.occurrences import I64, U64, Bools, mix64, string_bytes
 
-KINDS = ("entity", "surface")
-"""What two mentions of a pair share; a column `kind` holds the place in here."""
 ENTITY, SURFACE = range(2)
+"""A column `kind` holds the place in PAIR_KINDS."""
 
 MEMBER_COLUMNS = (
     *("source", "entity_id", "target_title", "mention"),
@@ -77,7 +77,7 @@ CHOSEN_PAIRS = pa.schema(
 class PairRules(NamedTuple):
     """Which mentions are paired; part of a fingerprint."""
 
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = PAIR_KINDS
     mentions_per_key: int = 32  # m: so many mentions of a key take part, those of lowest hash
     partners: int = 4  # k: each is paired with the next k on the ring
     all_pairs: bool = False  # every two of a key, as the paper does (UCTopic, section 3.1): no caps
@@ -112,7 +112,7 @@ def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, v
     priority = _hashes(pc.binary_join_element_wise(*ids, "\0"), seed=seed)
     of_mention = [_hashes(names)[number], content, sentence, priority, split[number], np.full(n, shard), np.arange(n)]
     tables = [MEMBERS.empty_table()]
-    for kind, name in enumerate(KINDS):
+    for kind, name in enumerate(PAIR_KINDS):
         if name in rules.kinds:
             keys, key = (names, number) if name == "entity" else distinct(one_array(mentions, "mention"))
             hi, lo = key_hashes(name, keys.to_pylist())
