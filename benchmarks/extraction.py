@@ -10,6 +10,7 @@ text of the articles. gensim's filter drops the links; mwparserfromhell's strip_
 from __future__ import annotations
 
 import argparse
+import bz2
 import json
 import resource
 import subprocess
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyarrow import fs
 
@@ -38,67 +39,74 @@ class Measured(NamedTuple):
     mb_per_second: float
     peak_mib: float
     loaded_mib: float
+    seconds: float  # by the clock
 
 
-def phrasemill() -> Callable[[Path], Iterator[tuple[str, int]]]:
-    local = fs.LocalFileSystem()
-
-    def read(path: Path) -> Iterator[tuple[str, int]]:
-        file = InputFile(str(path), path.name, path.stat().st_size)
-        for item in WIKIPEDIA_XML.read(local, file, Segment(0, file.size), options=ReadOptions()):
-            if isinstance(item, Document):
-                yield item.text, len(item.links)
-
-    return read
+Reader: TypeAlias = Callable[[Path], Iterator[tuple[str, int]]]
+"""A dump to the text of each article and the number of its links."""
 
 
-def gensim() -> Callable[[Path], Iterator[tuple[str, int]]]:
-    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
-
-    def read(path: Path) -> Iterator[tuple[str, int]]:
-        with path.open("rb") as stream:
-            for _, text, _ in extract_pages(stream, filter_namespaces=("0",)):
-                if not text.lstrip().lower().startswith("#redirect"):
-                    yield filter_wiki(text), 0
-
-    return read
+def documents(path: Path) -> Iterator[Document]:
+    file = InputFile(str(path), path.name, path.stat().st_size)
+    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
+        if isinstance(item, Document):
+            yield item
 
 
-def mwparserfromhell() -> Callable[[Path], Iterator[tuple[str, int]]]:
-    import mwparserfromhell as parser
+def phrasemill() -> Reader:
+    return lambda path: ((document.text, len(document.links)) for document in documents(path))
+
+
+def wikitexts() -> Callable[[Path], Iterator[str]]:
+    """The wikitext of each article of a dump, plain or .bz2, by gensim's reader."""
     from gensim.corpora.wikicorpus import extract_pages
 
-    def read(path: Path) -> Iterator[tuple[str, int]]:
-        with path.open("rb") as stream:
+    def read(path: Path) -> Iterator[str]:
+        with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as stream:
             for _, text, _ in extract_pages(stream, filter_namespaces=("0",)):
                 if not text.lstrip().lower().startswith("#redirect"):
-                    yield parser.parse(text).strip_code(), 0
+                    yield text
 
     return read
+
+
+def gensim() -> Reader:
+    from gensim.corpora.wikicorpus import filter_wiki
+
+    articles = wikitexts()
+    return lambda path: ((filter_wiki(text), 0) for text in articles(path))
+
+
+def mwparserfromhell() -> Reader:
+    import mwparserfromhell as parser
+
+    articles = wikitexts()
+    return lambda path: ((parser.parse(text).strip_code(), 0) for text in articles(path))
 
 
 READERS = {each.__name__: each for each in (phrasemill, gensim, mwparserfromhell)}
 
 
-def measure(reader: str, paths: list[Path]) -> Measured:
+def measure(reader: Callable[[], Reader], paths: list[Path]) -> Measured:
     """Read everything in this process."""
-    read = READERS[reader]()
+    read = reader()
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    start = time.process_time()
-    documents = characters = links = 0
+    start, began = time.process_time(), time.perf_counter()
+    articles = characters = links = 0
     for path in paths:
         for text, text_links in read(path):
-            documents += 1
+            articles += 1
             characters += len(text)
             links += text_links
-    seconds = time.process_time() - start
+    seconds, wall = time.process_time() - start, time.perf_counter() - began
     megabytes = sum(path.stat().st_size for path in paths) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Measured(documents, characters, links, seconds, megabytes / seconds, peak, loaded)
+    return Measured(articles, characters, links, seconds, megabytes / seconds, peak, loaded, wall)
 
 
-def measure_apart(reader: str, paths: list[Path]) -> Measured:
-    command = [sys.executable, "-m", "benchmarks.extraction", "--measure", reader, "--input", *map(str, paths)]
+def measure_apart(reader: str, paths: list[Path], *, module: str = "benchmarks.extraction") -> Measured:
+    """`python -m <module> --measure <reader>` in a process of its own."""
+    command = [sys.executable, "-m", module, "--measure", reader, "--input", *map(str, paths)]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return Measured(*json.loads(answer.splitlines()[-1]))
 
@@ -113,7 +121,7 @@ def main() -> None:
     parser.add_argument("--measure", choices=list(READERS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        print(json.dumps(measure(arguments.measure, arguments.input)))
+        print(json.dumps(measure(READERS[arguments.measure], arguments.input)))
         return
     local = fs.LocalFileSystem()
     figures: dict[str, dict[str, float]] = {}

@@ -34,12 +34,12 @@ from pyarrow import fs
 from rich.console import Console
 from rich.table import Table
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from benchmarks.extraction import documents
 from transforms.sources.items import Document
 from transforms.sources.streams import chunks, read_head
 from transforms.sources.templates import expand, expansion_of
 from transforms.sources.text import clean
-from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
+from transforms.sources.wikipedia import read_siteinfo
 from transforms.sources.wikitext import LINK_TRAILS, Site
 
 REASONS = {
@@ -433,21 +433,14 @@ def pages_of(path: str) -> Iterator[tuple[str, str]]:
             page.clear()
 
 
-def documents_of(path: str) -> Iterator[Document]:
-    file = InputFile(path, Path(path).name, Path(path).stat().st_size)
-    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
-        if isinstance(item, Document):
-            yield item
-
-
 def account(path: Path, *, seconds_a_page: float = SECONDS_A_PAGE) -> Account:
     """Compare the links of all documents of a dump; other articles are counted."""
     pages: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     in_wikitext = ours = all_made = 0
     unexplained: list[Unexplained] = []
-    documents = documents_of(str(path))
-    document = next(documents, None)
+    articles = documents(path)
+    document = next(articles, None)
     parse = _Parser(read_siteinfo(read_head(fs.LocalFileSystem(), str(path))).site, seconds_a_page)
     try:
         for page_id, wikitext in pages_of(str(path)):
@@ -465,7 +458,7 @@ def account(path: Path, *, seconds_a_page: float = SECONDS_A_PAGE) -> Account:
                 counts += found
                 all_made += made
                 unexplained += left
-            document = next(documents, None)
+            document = next(articles, None)
     finally:
         parse.close()
     assert document is None, f"{document.doc_id} is no page of {path}"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
 
-from benchmarks.links import FOUND, REASONS, Unexplained, account, compare, is_anchor, links_of, main, resolve
 from transforms.sources.items import Document, Link
 from transforms.sources.sample import sample_inputs
 from transforms.sources.wikitext import Site, plain_text
+
+# What `python -m` finds, pytest does not: the benchmarks are not installed.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from benchmarks.links import FOUND, REASONS, Unexplained, account, compare, is_anchor, links_of, main, resolve
 
 ENGLISH = Site(language="en", namespaces={"Special": -1, "Talk": 1, "User": 2, "Wikipedia": 4, "Help": 12})
 
