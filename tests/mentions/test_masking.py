@@ -193,7 +193,7 @@ def test_the_blank_before_belongs_to_the_first_subtoken(folder):
 def test_as_many_masks_as_the_encoding_has_subtokens_there(folder, texts, name, random):
     from transformers import AutoTokenizer
 
-    tokenizer = tokenizers.setdefault(name, AutoTokenizer.from_pretrained(folder / name))
+    tokenizer = saved.setdefault(name, AutoTokenizer.from_pretrained(folder / name))
     spans = [sorted(random.sample(range(len(text) + 1), 2)) for text in texts]
     loaded = maskers.setdefault(name, masker(folder, name))
     for text, (start, end), masked in zip(texts, spans, loaded.mask(texts, *zip(*spans, strict=True)), strict=True):
@@ -205,7 +205,7 @@ def test_as_many_masks_as_the_encoding_has_subtokens_there(folder, texts, name, 
         assert ids.count(tokenizer.mask_token_id) == masked.count(tokenizer.mask_token) == max(touching, 1)
 
 
-tokenizers: dict[str, Any] = {}
+saved: dict[str, Any] = {}
 maskers: dict[str, masking.Masker] = {}
 
 
