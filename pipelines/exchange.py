@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.stages import File, UnitWriter
+from schemas.keys import order_by_key
 from schemas.storage import Folder, parquet_file
 
 U64 = npt.NDArray[np.uint64]
@@ -35,15 +36,6 @@ def n_ranges(rows: int, *, rows_a_range: int, at_most: int = 4096) -> int:
 def range_starts(ranges: int) -> U64:
     """The lowest `key_hi` of each range: equal parts of the 64-bit numbers."""
     return np.array([-(-(r << 64) // ranges) for r in range(ranges)], dtype=np.uint64)
-
-
-def order_by_key(hi: U64, lo: U64) -> npt.NDArray[np.int64]:
-    """The stable order of rows by (hi, lo)."""
-    order = np.argsort(hi, kind="stable")
-    sorted_hi = hi[order]
-    if len(hi) > 1 and (sorted_hi[1:] == sorted_hi[:-1]).any():
-        order = np.lexsort((lo, hi))
-    return order
 
 
 def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) -> None:

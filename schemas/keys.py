@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 
 
@@ -16,3 +18,12 @@ def row_key(*, seed: int, doc_id: str, start_char: int, phrase: str) -> bytes:
 def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
     """Whether a document belongs to the validation split: by hash, so that no document is in both."""
     return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
+
+
+def order_by_key(hi: npt.NDArray[np.uint64], lo: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """The stable order of rows by a key of 128 bits in two columns."""
+    order = np.argsort(hi, kind="stable")
+    sorted_hi = hi[order]
+    if len(hi) > 1 and (sorted_hi[1:] == sorted_hi[:-1]).any():
+        order = np.lexsort((lo, hi))
+    return order

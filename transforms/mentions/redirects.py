@@ -1,0 +1,294 @@
+"""What each title of a wiki means once its redirects are followed: one table in memory, made for 20 million titles.
+
+Titles are their 128-bit keys, and a redirect is a number of a row (4 bytes) as soon as the key that it points to is
+found among the sorted ones; so strings are held once and looked at at the end only. Memory: docs/mentions.md.
+
+Chains are followed by doubling (Hillis and Steele 1986, "Data parallel algorithms", on finding the end of a linked
+list): in each round every redirect takes over where its target points to, so k rounds follow 2^k hops. What has not
+ended after as many rounds as the longest possible chain needs runs in a circle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.keys import order_by_key
+from transforms.phrases.counting import group_starts
+from transforms.phrases.occurrences import I64, U64, Bools
+
+I32 = npt.NDArray[np.int32]
+
+_KEY_FIELDS = (("key_hi", pa.uint64()), ("key_lo", pa.uint64()))
+
+TITLES = pa.schema(
+    [
+        *_KEY_FIELDS,
+        ("title", pa.string()),
+        ("entity", pa.int64()),
+        ("disambiguation", pa.bool_()),
+        ("is_page", pa.bool_()),
+        ("target_title", pa.string()),
+        ("target_hi", pa.uint64()),
+        ("target_lo", pa.uint64()),
+    ]
+)
+"""What one source says of a title: the number of its Wikidata id (0 none), whether it is known to be an article, and
+what it redirects to ("" nothing, whatever the key then is). Keys are those of `transforms.mentions.titles.title_keys`.
+"""
+
+OK, LOOP, TOO_LONG = STATUSES = ("ok", "loop", "too_long")
+
+MEANINGS = pa.schema(
+    [
+        *_KEY_FIELDS,
+        ("title", pa.string()),
+        ("entity", pa.int64()),
+        ("disambiguation", pa.bool_()),
+        ("known", pa.bool_()),
+        ("hops", pa.int32()),
+        ("status", pa.string()),
+    ]
+)
+"""What the title of a key means: the title at the end of its redirects, `hops` further, with that page's entity
+(0 none) and whether it is a disambiguation page; `known` if it is known to be an article. A redirect that leads into a
+loop, or over too many hops, means itself and nothing is known of it; `status` says so, one of STATUSES.
+"""
+
+MAX_HOPS = 100
+"""A reader of the wiki itself is led over one."""
+
+_TITLES_AT_ONCE = 1 << 22  # of 255 bytes at most: an array of strings holds 2 GB
+_NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_NO_ENTITY = np.iinfo(np.int64).max
+
+
+class Followed(NamedTuple):
+    """Meanings (MEANINGS), one row a key in order of the keys, and counts of titles by what became of them."""
+
+    meanings: pa.Table
+    counts: dict[str, int]
+
+
+def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -> Followed:
+    """What each title means. `titles` are TITLES in any order, in one table or several.
+
+    Where several rows have one key: it is a page if one of them says so, and then no redirect; a disambiguation page
+    likewise; its entity is the lowest; of several targets the one of the lowest key counts.
+    """
+    nodes = _merge(_Rows([titles] if isinstance(titles, pa.Table) else titles))
+    n = len(nodes.hi)
+    rows = np.arange(n, dtype=np.int32)
+    final, nowhere = rows.copy(), np.zeros(n, dtype=bool)
+    redirects = np.flatnonzero(nodes.is_redirect)
+    place = find(nodes.hi, nodes.lo, nodes.target_hi, nodes.target_lo)
+    nowhere[redirects[place < 0]] = True
+    final[redirects[place >= 0]] = place[place >= 0]
+    del place
+    final, hops, in_loop = _ends(final, nodes.is_redirect & ~nowhere)
+    hops += nowhere[final]
+    too_long = ~in_loop & (hops > max_hops)
+    status = (in_loop * STATUSES.index(LOOP) + too_long * STATUSES.index(TOO_LONG)).astype(np.int8)
+    failed = status > 0
+    final[failed], hops[failed] = rows[failed], 0
+    to_nowhere = nowhere[final] & ~failed
+    counts = {
+        "titles": n,
+        "pages": int(np.count_nonzero(nodes.is_page)),
+        "redirects": len(redirects),
+        "redirects_of_redirects": int(np.count_nonzero(hops > 1)),
+        "redirects_to_red_links": int(np.count_nonzero(to_nowhere)),
+        "redirects_in_loops": int(np.count_nonzero(in_loop)),
+        "redirects_too_long": int(np.count_nonzero(too_long)),
+    }
+    unknown = failed | to_nowhere
+    columns = {
+        "key_hi": nodes.hi,
+        "key_lo": nodes.lo,
+        "title": _titles(nodes, final, to_nowhere),
+        "entity": np.where(unknown, 0, nodes.entity[final]),
+        "disambiguation": nodes.disambiguation[final] & ~unknown,
+        "known": nodes.is_page[final] & ~unknown,
+        "hops": hops,
+        "status": pa.array(STATUSES).take(pa.array(status)),
+    }
+    return Followed(pa.table(columns, schema=MEANINGS), counts)
+
+
+def lookup(meanings: pa.Table, hi: U64, lo: U64) -> I64:
+    """[keys] the row of each key in a table that is sorted by key, -1 where there is none."""
+    return find(_numbers(meanings, "key_hi"), _numbers(meanings, "key_lo"), hi, lo)
+
+
+def find(sorted_hi: U64, sorted_lo: U64, hi: U64, lo: U64) -> I64:
+    """[keys] the place of each key (hi, lo) among sorted distinct ones, -1 where there is none."""
+    n = len(sorted_hi)
+    place = np.full(len(hi), -1, dtype=np.int64)
+    # In order of the keys the search goes through memory once.
+    order = np.argsort(hi)
+    at = np.searchsorted(sorted_hi, hi[order])
+    while len(order):
+        inside = at < n
+        order, at = order[inside], at[inside]
+        same = sorted_hi[at] == hi[order]
+        order, at = order[same], at[same]
+        found = sorted_lo[at] == lo[order]
+        place[order[found]] = at[found]
+        order, at = order[~found], at[~found] + 1  # another key with this first half may follow
+    return place
+
+
+# Rows to nodes
+
+
+class _Rows:
+    """TITLES as they came. A column is given away once, in another order, so that it is in memory once."""
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        self.titles: list[pa.Array] = []
+        self.targets: list[pa.Array] = []
+        columns: dict[str, list[Any]] = {name: [] for name in _NUMBERS}
+        for table in tables:
+            self.titles += table.column("title").chunks
+            self.targets += table.column("target_title").chunks
+            leads = pc.not_equal(table.column("target_title"), "").to_numpy(zero_copy_only=False)
+            for name in _NUMBERS:
+                values = _numbers(table, name)
+                columns[name].append(np.where(leads, values, _NONE) if name.startswith("target") else values)
+        self._columns = {}
+        for name, dtype in _NUMBERS.items():
+            self._columns[name] = np.concatenate([np.zeros(0, dtype=dtype), *columns.pop(name)])
+
+    def order(self) -> I32:
+        return order_by_key(self._columns["key_hi"], self._columns["key_lo"]).astype(np.int32)
+
+    def take(self, name: str, order: I32) -> npt.NDArray[Any]:
+        return self._columns.pop(name)[order]
+
+
+_NUMBERS = {
+    **dict.fromkeys(("key_hi", "key_lo", "target_hi", "target_lo"), np.uint64),
+    "entity": np.int64,
+    **dict.fromkeys(("disambiguation", "is_page"), np.bool_),
+}
+
+
+class _Nodes(NamedTuple):
+    """The n distinct titles in order of key, d of them redirects."""
+
+    hi: U64
+    lo: U64
+    entity: I64
+    disambiguation: Bools
+    is_page: Bools
+    is_redirect: Bools
+    target_hi: U64  # [d]
+    target_lo: U64  # [d]
+    row: I32  # [n] a row that has the title
+    target_row: I32  # [d] a row that has the target's title
+    titles: list[pa.Array]  # of the rows
+    targets: list[pa.Array]
+
+
+def _merge(rows: _Rows) -> _Nodes:
+    order = rows.order()
+    hi, lo = rows.take("key_hi", order), rows.take("key_lo", order)
+    starts = group_starts(hi, lo)
+    hi, lo = hi[starts], lo[starts]
+    group = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(order))))
+
+    def of_each(choose: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return choose.reduceat(values, starts) if len(starts) else values
+
+    entity = rows.take("entity", order)
+    entity[entity == 0] = _NO_ENTITY
+    entity = of_each(np.minimum, entity)
+    entity[entity == _NO_ENTITY] = 0
+    is_page = of_each(np.logical_or, rows.take("is_page", order))
+    # Of the targets the lowest, by its two halves one after the other, and then a row that has it.
+    high, low = rows.take("target_hi", order), rows.take("target_lo", order)
+    target_hi = of_each(np.minimum, high)
+    low[high != target_hi[group]] = _NONE
+    target_lo = of_each(np.minimum, low)
+    has_it = (high == target_hi[group]) & (low == target_lo[group])
+    del high, low
+    is_redirect = ~is_page & ((target_hi != _NONE) | (target_lo != _NONE))
+    target_row = of_each(np.minimum, np.where(has_it, order, np.int32(len(order))))
+    return _Nodes(
+        hi=hi,
+        lo=lo,
+        entity=entity,
+        disambiguation=of_each(np.logical_or, rows.take("disambiguation", order)),
+        is_page=is_page,
+        is_redirect=is_redirect,
+        target_hi=target_hi[is_redirect],
+        target_lo=target_lo[is_redirect],
+        row=order[starts],
+        target_row=target_row[is_redirect],
+        titles=rows.titles,
+        targets=rows.targets,
+    )
+
+
+def _ends(target: I32, moving: Bools) -> tuple[I32, I32, Bools]:
+    """Where each of n nodes ends, over how many hops, and whether it never does but runs in a circle.
+
+    `target[i]` is where node i points to, i itself if it is not `moving`.
+    """
+    end, hops = target.copy(), moving.astype(np.int32)
+    under_way = np.flatnonzero(moving & moving[end])
+    for _ in range(len(under_way).bit_length() + 1):
+        following = end[under_way]
+        further = hops[under_way] + hops[following]
+        end[under_way] = following = end[following]
+        hops[under_way] = further
+        under_way = under_way[moving[following]]
+    in_loop = np.zeros(len(target), dtype=bool)
+    in_loop[under_way] = True
+    return end, hops, in_loop
+
+
+def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
+    """[n] the title at the end of each node's redirects: a node's own, or its target's where that is no node."""
+    # What leads nowhere ends at a redirect, whose target is written in one of the rows.
+    ends = np.unique(final[to_nowhere])
+    rows = nodes.target_row[np.searchsorted(np.flatnonzero(nodes.is_redirect), ends)]
+    red_links = _take(nodes.targets, rows)
+    titles = pa.concat_arrays([each.cast(pa.large_string()) for each in [*nodes.titles, red_links]])
+    first = len(titles) - len(red_links)
+    chunks = [pa.array([], pa.string())]
+    for start in range(0, len(final), _TITLES_AT_ONCE):
+        some = final[start : start + _TITLES_AT_ONCE]
+        place = nodes.row[some].astype(np.int64)
+        leads_nowhere = to_nowhere[start : start + _TITLES_AT_ONCE]
+        place[leads_nowhere] = first + np.searchsorted(ends, some[leads_nowhere])
+        chunks.append(titles.take(pa.array(place)).cast(pa.string()))
+    return pa.chunked_array(chunks)
+
+
+def _take(chunks: list[pa.Array], rows: I32) -> pa.Array:
+    """The strings of some rows, which are counted through all chunks, in the order of `rows`."""
+    order = np.argsort(rows, kind="stable")
+    edges = np.cumsum([0, *map(len, chunks)])
+    cuts = np.searchsorted(rows[order], edges)
+    taken = [
+        chunk.take(pa.array(rows[order[start:end]] - edge))
+        for chunk, edge, (start, end) in zip(chunks, edges.tolist(), itertools.pairwise(cuts.tolist()), strict=False)
+        if end > start
+    ]
+    back = np.empty(len(rows), dtype=np.int64)
+    back[order] = np.arange(len(rows))
+    return pa.concat_arrays([pa.array([], pa.string()), *taken]).take(pa.array(back))
+
+
+def _numbers(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    column = table.column(name)
+    if column.num_chunks == 1:
+        return column.chunk(0).to_numpy(zero_copy_only=False)
+    return column.to_numpy()
