@@ -1,0 +1,216 @@
+"""Pairs of mentions at scale: time and peak memory as skewed mentions double, beside what all combinations would be.
+
+    python -m benchmarks.pairs --mentions 5000000 --work /tmp/pairs --json pairs.json
+
+Mentions are made: the entity of rank r has a share of them that falls with r to the power of 1.1, the first a tenth,
+and a quarter are of entities with one mention each. An entity has two surfaces of its own and one that it shares with
+others. Then the real stages, from a mentions dataset to a pairs dataset, run on half as many and on all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.memory import PeakMemory
+from pipelines import corpus, mention_corpus, options, runners
+from pipelines.builds import Build
+from pipelines.mine_mentions import COMMAND
+from pipelines.progress import Progress
+from pipelines.stages import Stage, UnitWriter, Work
+from schemas.manifest import Input, read_manifest
+from schemas.records import MENTIONS
+from schemas.storage import Folder
+from transforms.phrases.occurrences import I64, U64, mix64
+
+SHARD = 50_000
+TOP, EXPONENT, RANKED = 0.1, 1.1, 100_000
+SHARED = 997  # surfaces that entities share
+
+BEFORE = "Number {} is a sentence about as long as those of an encyclopedia are, in the middle of which stands "
+
+
+class Drawn(NamedTuple):
+    """Mentions [first, first + n) of a corpus without end, each a function of its number."""
+
+    number: I64
+    entity: I64
+    surface: I64  # by number; the entity's own are 2 * entity and 2 * entity + 1, those shared below 0
+    common: I64  # 1 where the sentence is one that the entity's page repeats
+
+
+def draw(first: int, n: int) -> Drawn:
+    number = np.arange(first, first + n)
+    chance, which, repeats = (mix64(number.astype(np.uint64) * np.uint64(3) + np.uint64(part)) for part in range(3))
+    ranked = np.searchsorted(_shares(), _unit(chance), side="right")
+    entity = np.where(ranked < RANKED, ranked, RANKED + number)
+    tenth = which % np.uint64(10)
+    surface = np.where(tenth < 7, 2 * entity, np.where(tenth < 9, 2 * entity + 1, -1 - entity % SHARED))
+    return Drawn(number, entity, surface, (repeats % np.uint64(100) == 0).astype(np.int64))
+
+
+@functools.cache
+def _shares() -> np.ndarray:
+    """[RANKED] the share of the mentions that are of an entity up to each rank."""
+    return np.cumsum(TOP * np.arange(1, RANKED + 1) ** -EXPONENT)
+
+
+def _unit(hashes: U64) -> np.ndarray:
+    return hashes / 2.0**64
+
+
+def mentions(drawn: Drawn) -> pa.Table:
+    """The same as rows (MENTIONS)."""
+    rows = zip(*(each.tolist() for each in drawn), strict=True)
+    surfaces, texts, starts, sentences = [], [], [], []
+    for number, _, name, common in rows:
+        surface = f"Name {name}" if name >= 0 else f"Shared {-name}"
+        before = "" if common else BEFORE.format(number)
+        surfaces.append(surface)
+        starts.append(len(before))
+        texts.append(before + surface + (" is a place." if common else ", with more to say of it."))
+        sentences.append(f"made:{number // 20}#{number % 20 * 200}")
+    entities = drawn.entity.tolist()
+    start = np.array(starts)
+    n = len(entities)
+    columns: dict[str, Any] = {
+        **{name: pa.repeat("", n) for name in ("title", "url")},
+        "source": pa.repeat("made", n),
+        "licence": pa.repeat("none", n),
+        "resolution": pa.repeat("qid", n),
+        "origin": pa.repeat("link", n),
+        "entity_id": pa.array([f"Q{entity + 1}" for entity in entities]),
+        "target_title": pa.array([f"Entity {entity}" for entity in entities]),
+        "mention": pa.array(surfaces),
+        "sentence_id": pa.array(sentences),
+        "text": pa.array(texts),
+        "start_char": pa.array(start.astype(np.uint32)),
+        "end_char": pa.array((start + [len(each) for each in surfaces]).astype(np.uint32)),
+        "doc_id": pa.array([each.partition("#")[0] for each in sentences]),
+    }
+    return pa.table([columns[name] for name in MENTIONS.names], schema=MENTIONS)
+
+
+def combinations(drawn: Drawn) -> dict[str, int]:
+    """All combinations of two: of the mentions of an entity; of a surface, of two entities."""
+    both = mix64(drawn.entity.astype(np.uint64)) + drawn.surface.astype(np.uint64)
+    by_entity, by_surface, by_both = (_twos(each) for each in (drawn.entity, drawn.surface, both))
+    return {"entity": by_entity, "surface": by_surface - by_both}
+
+
+def _twos(keys: np.ndarray) -> int:
+    counts = np.unique(keys, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
+
+
+class Part(NamedTuple):
+    """A shard to be made."""
+
+    first: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Make(Stage):
+    """Writes the mentions."""
+
+    name: ClassVar[str] = "make"
+    counts: ClassVar[str] = "mentions"
+    Unit: ClassVar[type] = Part
+
+    mentions: int
+
+    def plan(self, work: Work) -> list[Part]:
+        return [Part(first, min(SHARD, self.mentions - first)) for first in range(0, self.mentions, SHARD)]
+
+    def process(self, unit: Part, write: UnitWriter) -> None:
+        write.table("train", mentions(draw(*unit)))
+        write.ledger.read += unit.n
+        write.ledger.written += unit.n
+
+
+def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
+    """Make mentions and run the stages that make pairs of them, with the default options; returns the figures."""
+    parser = options.command(COMMAND.module, COMMAND.description, output=str(work / "pairs"))
+    options.add_input(parser, takes="")
+    for add in COMMAND.groups:
+        add(parser)
+    chosen, _ = options.parse(parser, [])
+    stage = Make(mentions=number)
+    source = Input("file", "made", "made", str(number))
+    folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
+    made = corpus.built(Build(folder, MENTIONS, (stage,), (source,), stage.settings()))
+    builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
+    for build in builds:
+        build.begin(resume=False)
+    progress = Progress()
+    with PeakMemory() as peak:
+        runners.run(builds, workers=workers, progress=progress)
+    # Without the making, in which the workers start.
+    seconds = {each.name: each.seconds(time.time()) for each in progress.figures().stages if each.name != stage.name}
+    manifest = read_manifest(output)
+    ledger = manifest.stage("pair").ledger
+    assert ledger is not None
+    return {
+        "mentions": number,
+        "candidate_pairs": ledger.read,
+        "filtered": dict(ledger.filtered),
+        "pairs": manifest.rows,
+        "pairs_bytes": sum(shard.bytes for shard in manifest.shards),
+        "seconds": round(sum(seconds.values()), 1),
+        "mentions_per_second": round(number / sum(seconds.values())),
+        "peak_memory_bytes": peak.bytes,
+        "seconds_by_stage": {name: round(spent, 1) for name, spent in seconds.items()},
+    }
+
+
+def all_combinations(number: int, *, bytes_a_pair: float) -> dict[str, Any]:
+    """What the paper's enumeration of the same mentions would be."""
+    drawn = draw(0, number)
+    twos = combinations(drawn)
+    pairs = sum(twos.values())
+    largest = int(np.unique(drawn.entity, return_counts=True)[1].max())
+    return {"largest_key": largest, "by_kind": twos, "pairs": pairs, "bytes": round(pairs * bytes_a_pair)}
+
+
+def measure(number: int, work: Path, workers: int) -> dict[str, Any]:
+    shutil.rmtree(work, ignore_errors=True)
+    figures = make_pairs(number, work, workers)
+    shutil.rmtree(work)
+    a_pair = figures["pairs_bytes"] / max(figures["pairs"], 1)
+    return {**figures, "all_combinations": all_combinations(number, bytes_a_pair=a_pair)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mentions", type=int, default=5_000_000, help="in the larger set (default 5,000,000)")
+    parser.add_argument("--work", type=Path, default=Path("out/pairs"), help="where the sets are made (deleted)")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    arguments = parser.parse_args()
+    runners.silence()
+    found = []
+    for number in (arguments.mentions // 2, arguments.mentions):
+        found.append(measure(number, arguments.work, arguments.workers))
+        print(json.dumps(found[-1], indent=1), flush=True)
+    half, whole = found
+    print(
+        f"twice the mentions: {whole['seconds'] / half['seconds']:.2f} times the time, "
+        f"{whole['peak_memory_bytes'] / half['peak_memory_bytes']:.2f} times the peak memory; all combinations: "
+        f"{whole['all_combinations']['pairs'] / half['all_combinations']['pairs']:.2f} times the pairs"
+    )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
