@@ -34,10 +34,12 @@ from pipelines.steps.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.records import FILTER_REASONS, REJECT_REASONS
 from schemas.storage import Folder
+from transforms.sources import html
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS, RawFiles, resolve_inputs
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Redirect, Rejected
-from transforms.sources.wikitext import Site, TooComplex, plain_text
+from transforms.sources.prose import TooComplex
+from transforms.sources.wikitext import Site, plain_text
 
 LOCAL = fs.LocalFileSystem()
 EXAMPLES = int(os.environ.get("PHRASEMILL_FUZZ", "0"))
@@ -113,16 +115,42 @@ RECORDS = (
     b'{"text": null}\n\n{"text": "x", "url": "https://a", "license": "CC0", "n": [1, {"a": -1.5e9}, true]}\r\n'
     b'{"body": 1}\n{"text": "caf\xc3\xa9 \\u2019"}'
 )
+HTML = """<body id="mwAA"><section data-mw-section-id="0"><table class="infobox"><tr><td>x</td></tr></table>
+<p><b>An astronomer</b> is <a rel="mw:WikiLink" href="./Science#a" title="Science">a<i>é</i></a>.<sup class="mw-ref">
+[1]</sup> (<span class="IPA">x</span>; 10<sup>6</sup>)<!-- no --> &amp;&nbsp;<a href="/wiki/B" class="new">b</a></p>
+</section><h2>See</h2><ul><li>a<ul><li><a rel='mw:WikiLink' href='./C%20d'>c<br/>d</a></li></ul></li></ul>
+<dl><dt>t<dd>m</dl><style>p{}</style><pre>v
+w</pre><span class="mwe-math-element"><math alttext='{\\displaystyle x}'></math></span>
+<meta property="mw:PageProp/disambiguation"/></body>"""
+FIELDS = {
+    "url": "https://en.wikipedia.org/wiki/A",
+    "main_entity": {"identifier": "Q1"},
+    "is_part_of": {"identifier": "enwiki"},
+    "redirects": [{"name": "R"}],
+    "license": [{"identifier": "CC-BY-SA-4.0"}],
+}
+HTML_PAGES = "".join(
+    json.dumps(
+        {"name": name, "identifier": number, "namespace": {"identifier": key}, **FIELDS, "article_body": {"html": html}}
+    )
+    + "\n"
+    for number, (name, key, html) in enumerate(
+        [("A", 0, HTML), ("T", 1, ""), ("R", 0, '<link rel="mw:PageProp/redirect" href="./A"/>'), ("E", 0, "<p>é</p>")]
+    )
+).encode()
 WIKITEXT_2 = (
     b" \n = Homarus gammarus = \n \n Homarus gammarus , known as the <unk> lobster , is @-@ 1 @,@ 000 .\n \n"
     b' = = Life = = \n \n It " is \' s " ( 5 \xe2\x80\x93 6 ) .\n \n = Second = \n \n Text .\n'
 )
 
 
-def _tar(format: int = tarfile.PAX_FORMAT) -> bytes:
+BOOKS = (("a.txt", VERSE), ("../é" + "x" * 120 + ".txt", b"Two."), ("a.txt", b"3"), ("b.png", b"4"))
+
+
+def _tar(format: int = tarfile.PAX_FORMAT, members: tuple[tuple[str, bytes], ...] = BOOKS) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=format) as archive:
-        for name, data in (("a.txt", VERSE), ("../é" + "x" * 120 + ".txt", b"Two."), ("a.txt", b"3"), ("b.png", b"4")):
+        for name, data in members:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
@@ -158,6 +186,8 @@ class Source(NamedTuple):
 
 SOURCES = [
     Source("wikipedia-xml", "a.xml", DUMP),
+    Source("wikipedia-html", "a.ndjson", HTML_PAGES),
+    Source("wikipedia-html", "j.tar", _tar(members=(("é.ndjson", HTML_PAGES), ("b.txt", b"x")))),
     Source("text", "b.txt", GUTENBERG),
     Source("text", "austen_emma.txt", VERSE),
     Source("jsonl", "c.jsonl", RECORDS),
@@ -203,6 +233,8 @@ TOKENS = [
       b"_", b"--"),
     *(b"Produced by ", b"[Illustration", b"[Footnote 1: ", b"\nTranscriber's Note", b"* * *\n", b"-\n",
       b"CHAPTER I\n"),
+    *(b"<p>", b"</p>", b"<li>", b"</ul>", b"<table>", b"<b>", b"<a href='/wiki/X'>", b"</a>", b"<sup>", b"<pre>",
+      b"<h2>", b"<dt>", b"<br>", b"<a ", b"-->", b"<style>", b"&#2;", b"./Y", b"class='noprint'", b"\\u0002", b"\\n"),
     *(b"\n", b"\r", b"\r\n", b"\t", b"\0", b"\x01", b"\x02", b"\x03", b"\x1b", b"\x7f", b"\x85", b"\xff\xfe",
       b"\xfe\xff"),
     *(b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\x8d", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xef\xbf\xbf",
@@ -336,7 +368,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
     for item in items:
         check_item(item, file.size)
     ids = [item.doc_id for item in items if isinstance(item, Document)]
-    assert name == "wikipedia-xml" or len(set(ids)) == len(ids)
+    assert name.startswith("wikipedia") or len(set(ids)) == len(ids)
     assert [segments[0].start, segments[-1].end] == [0, file.size]
     if suffix and Corrupt in map(type, items):
         # What is told of damage in compressed bytes, and in which order, may depend on where the reading began.
@@ -406,6 +438,21 @@ def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, by
     if text:
         check_text(text, links)
     assert len(text) < 20 * len(wikitext) + 100
+
+
+@given(MUTATIONS, st.lists(st.sampled_from(TOKENS), max_size=40))
+@fuzz(400)
+def test_any_html_gives_text_and_links(mutations: list[tuple[str, int, int, bytes]], tokens: list[bytes]) -> None:
+    raw = (mutated(HTML.encode(), mutations) + b"".join(tokens)).decode("utf-8", "replace")
+    with cpu_limit():
+        try:
+            text, links = html.plain_text(raw, site=SITE)
+        except TooComplex:
+            return
+        assert html.plain_text(raw, site=SITE) == (text, links)
+    if text:
+        check_text(text, links)
+    assert len(text) < 20 * len(raw) + 100
 
 
 @given(st.lists(st.sampled_from(SOURCES), min_size=1), st.sampled_from(sorted(FORMATS)), MUTATIONS)

@@ -267,6 +267,18 @@ def lines_of_json(*records: object) -> bytes:
 
 ONE = {"text": "One."}
 
+
+def html_page(html: str, **fields: object) -> dict[str, object]:
+    return {"name": "T", "identifier": 1, "article_body": {"html": html}, **fields}
+
+
+FINE = html_page("<p>Fine.</p>", identifier=2)
+
+
+def html_lines(html: str, **fields: object) -> Callable[[], bytes]:
+    return lambda: lines_of_json(html_page(html, **fields), FINE)
+
+
 # ---- Tables: name of the file, its content, what comes out
 
 BOMBS = [
@@ -466,8 +478,46 @@ ENTITIES = [
     ),
 ]
 
+HTML_PAGES = [
+    ("long.ndjson", html_lines("x" * 25 * MB), {"page_too_large": 1, "written": 1}),
+    ("whole.ndjson", html_lines("<p>" + "word " * 3_500_000), {"page_too_large": 1, "written": 1}),
+    ("wide.ndjson", html_lines("<p>\U0001d518" + "word " * 700_000 + "<!--" + "a" * 15 * MB), {"written": 2}),
+    ("tags.ndjson", html_lines("<b>" * 1_100_000), {"too_many_nodes": 1, "written": 1}),
+    ("deep.ndjson", html_lines("<div>" * 200_000), {"too_deep": 1, "written": 1}),
+    ("table.ndjson", html_lines("<table>" * 200_000), {"too_deep": 1, "written": 1}),
+    ("links.ndjson", html_lines("<a href='/wiki/A'>a</a> " * 200_000), {"written": 2}),
+    ("attributes.ndjson", html_lines("<p " + "a='b' " * 2_000_000 + ">A."), {"written": 2}),
+    ("attribute.ndjson", html_lines("<p class='" + "a " * 5 * MB + "'>A."), {"written": 2}),
+    ("classes.ndjson", html_lines("".join(f"<p class='{n}{'a' * 150}'>A" for n in range(90_000))), {"written": 2}),
+    ("entities.ndjson", html_lines("<p>" + "&#" + "1" * 2 * MB + ";" + "&amp;" * MB), {"written": 2}),
+    ("templates.ndjson", html_lines("A.", templates=[{"name": "disambig" * 200}] * 2_000), {"written": 2}),
+    ("redirects.ndjson", html_lines("A.", redirects=[{"name": f"R{n}"} for n in range(200_000)]), {"written": 2}),
+    ("fields.ndjson", html_lines("A.", url="x" * 9 * MB, license=[{"name": "y" * 9 * MB}]), {"written": 2}),
+    ("names.ndjson", html_lines("A.", main_entity={"identifier": "Q" + "1" * 9 * MB}), {"written": 2}),
+    (
+        "values.ndjson",
+        lambda: b'{"article_body": {"html": "' + b'"}, "b": [' + b"[]," * 6 * MB + b"[]]}\n" + lines_of_json(FINE),
+        {"record_too_large": 1, "written": 1},
+    ),
+    (
+        "lines.tar.gz",
+        lambda: gzip.compress(tarred(("a.ndjson", lines_of_json(FINE, html_page("x" * 200 * MB)))), 1),
+        {"written": 1, "page_too_large": 1},
+    ),
+    (
+        "claims.tar",
+        lambda: header(b"a.ndjson", 1 << 62) + lines_of_json(FINE),
+        {"written": 1, "truncated": 1},
+    ),
+    (
+        "holes.tar",
+        lambda: tarred(("a.ndjson", lines_of_json(FINE)))[:1024] + header(b"b.ndjson", 0, b"S") + bytes(1024),
+        {"written": 1, "not_a_text_file": 1},
+    ),
+]
+
 ROWS = [
-    *((name, make, DEFAULT, outcome) for name, make, outcome in [*LONG, *NESTED, *ENCODINGS, *ENTITIES]),
+    *((name, make, DEFAULT, outcome) for name, make, outcome in [*LONG, *NESTED, *ENCODINGS, *ENTITIES, *HTML_PAGES]),
     *((name, make, SMALL, outcome) for name, make, outcome in [*BOMBS, *ARCHIVES, *PARQUETS, *TEXTS]),
 ]
 

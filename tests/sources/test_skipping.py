@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from transforms.sources import archives, books, jsonlines, parquet, wikipedia, wikitext_corpus
+from transforms.sources import archives, books, jsonlines, parquet, wikipedia, wikipedia_html, wikitext_corpus
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Item
@@ -33,13 +33,17 @@ PAGES = [
 DUMP = f"<mediawiki>{''.join(PAGES)}</mediawiki>".encode()
 LINES = b'{"text": "a"}\n\n{\n{"text": null}\n' + b'{"text": "%s"}\n' % (b"c" * 500) + b'{"text": "d"}\n{"text": "e"}\n'
 ARTICLES = b" \n = A = \n \n a \n \n = B = \n \n b \n \n = C = \n \n " + b"c " * 300 + b"\n \n = D = \n \n d \n"
+HTML = b"".join(
+    b'{"name": "A", "identifier": %d, "article_body": {"html": "%s"}}\n' % (number, text)
+    for number, text in enumerate((b"a", b"<style>b</style>", b"c" * 2500, b"d"))
+)
 MEMBERS = {"a.txt": b"a", "b.png": b"b", "c.txt": b"\xff", "d.txt": b"d" * 500, "e.txt": b"", "f.txt": b"f"}
 
 
-def tar() -> bytes:
+def tar(members: dict[str, bytes] = MEMBERS) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for name, data in MEMBERS.items():
+        for name, data in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
@@ -66,6 +70,14 @@ SOURCES: dict[str, tuple[str, ModuleType, str, bytes]] = {  # format, where it p
     "a.xml.bz2": ("wikipedia-xml", wikipedia, "_item", bz2.compress(DUMP)),
     "a.xml.gz": ("wikipedia-xml", wikipedia, "_item", gzip.compress(DUMP)),
     "cut.xml.gz": ("wikipedia-xml", wikipedia, "_item", gzip.compress(DUMP)[:-20]),
+    "a.ndjson": ("wikipedia-html", wikipedia_html, "_item", HTML),
+    "a.ndjson.gz": ("wikipedia-html", wikipedia_html, "_item", gzip.compress(HTML)),
+    "html.tar.gz": (
+        "wikipedia-html",
+        wikipedia_html,
+        "_item",
+        tar({"a.ndjson": HTML, "b.txt": b"b", "c.ndjson": HTML}),
+    ),
     "a.jsonl": ("jsonl", jsonlines, "_item", LINES),
     "a.jsonl.gz": ("jsonl", jsonlines, "_item", gzip.compress(LINES)),
     "cut.jsonl.gz": ("jsonl", jsonlines, "_item", gzip.compress(LINES)[:-5]),

@@ -266,15 +266,26 @@ class TarStream:
             raise tarfile.ReadError(f"a member whose headers have more than {HEADER_BYTES:,} bytes")
         return self._take(size)
 
+    def some(self, size: int) -> bytes:
+        """At most `size` bytes and at least one, none at the end: what is whole before the damage of a file."""
+        self._fill()
+        piece = self._chunk[self._at : self._at + size]
+        self._at += len(piece)
+        self._position += len(piece)
+        return piece
+
+    def _fill(self) -> None:
+        if self._at == len(self._chunk):
+            self._stored, self._chunk = next(self._chunks, (self._stored, b""))
+            self._at = 0
+
     def _take(self, size: int) -> bytes:
         pieces = []
         missing = size
         while missing > 0:
-            if self._at == len(self._chunk):
-                self._stored, self._chunk = next(self._chunks, (self._stored, b""))
-                self._at = 0
-                if not self._chunk:
-                    break
+            self._fill()
+            if not self._chunk:
+                break
             piece = self._chunk[self._at : self._at + missing]
             self._at += len(piece)
             missing -= len(piece)

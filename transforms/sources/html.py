@@ -49,18 +49,27 @@ _LIST_END = "\x08"
 _BOLD, _BOLD_END = "\x0e", "\x0f"
 
 
-def plain_text(
-    html: str, *, site: Site, title: str = "", max_nodes: int = 1_000_000, max_depth: int = 100
-) -> tuple[str, tuple[Link, ...]]:
+class Limits(NamedTuple):
+    """What a page may have at most; beyond it is TooComplex."""
+
+    characters: int = 4_000_000  # that it shows
+    nodes: int = 1_000_000  # tags
+    depth: int = 100  # elements in each other
+
+
+_LIMITS = Limits()
+
+
+def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMITS) -> tuple[str, tuple[Link, ...]]:
     """The text of a page as a reader sees it, and its links to articles, their offsets in that text.
 
     A line is a paragraph, a heading or a list item; an empty line stands between paragraphs. `title` is the page's own:
-    a link to a section of it is none. Raises TooComplex.
+    a link to a section of it is none. Raises TooComplex, also "page_too_large".
     """
     nodes = html.count("<")
-    if nodes > max_nodes:
-        raise TooComplex("too_many_nodes", f"{nodes:,} tags, limit {max_nodes:,}")
-    scan = _Scan(site, title, max_depth)
+    if nodes > limits.nodes:
+        raise TooComplex("too_many_nodes", f"{nodes:,} tags, limit {limits.nodes:,}")
+    scan = _Scan(site, title, limits)
     scan.read(without_marks(html))
     text = _LIST_ENDS.sub(_between_blocks, "\n" + "".join(scan.pieces) + "\n")
     scan.pieces = []
@@ -146,9 +155,10 @@ _leaves_out_again = lru_cache(maxsize=4096)(_leaves_out)
 
 # ---- Tags
 
-# A tag as a serialiser writes it. A piece of it can be read in one way only, so that the pattern cannot backtrack.
+# A tag as a serialiser writes it. A piece of it can be read in one way only, so that the pattern cannot backtrack; it
+# remembers each attribute that it has read, so it reads no more than people write.
 _TOKEN = re.compile(
-    r"<(?:(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s\"'<>/=]+(?:=\"[^\"]*\"|='[^']*')?)*)\s*/?>|(!--)|)", re.ASCII
+    r"<(?:(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s\"'<>/=]+(?:=\"[^\"]*\"|='[^']*')?){0,50})\s*/?>|(!--)|)", re.ASCII
 )
 _ATTRIBUTE = re.compile(r"\s([^\s\"'<>/=]+)(?:=\"([^\"]*)\"|='([^']*)')?", re.ASCII)
 _ANY_NAME = re.compile(r"[^\s/>]+", re.ASCII)
@@ -156,15 +166,18 @@ _ANY_ATTRIBUTE = re.compile(r"[\s/]*(?:(>)|([^\s/>][^\s/>=]*)\s*(=?)\s*)", re.AS
 _UNQUOTED = re.compile(r"[^\s>]*", re.ASCII)
 _WANTED = frozenset("class typeof style role rel href data-mw data-mw-variant alttext".split())
 
+_TELLING = ("class", "typeof", "style", "role", "data-mw-variant")  # of elements that are no links
+
 Attributes = dict[str, str]
 
 
 def _attributes(written: str) -> Attributes:
     """Those that are wanted; the first of several of one name counts."""
     found: Attributes = {}
-    for name, double, single in _ATTRIBUTE.findall(written):
-        if name in _WANTED or name.lower() in _WANTED:
-            found.setdefault(name.lower(), _shown(double or single))
+    for match in _ATTRIBUTE.finditer(written):  # of which there may be millions
+        name = match[1]
+        if name in _WANTED or (name := name.lower()) in _WANTED:
+            found.setdefault(name, _shown(match[2] or match[3] or ""))
     return found
 
 
@@ -238,12 +251,13 @@ class _Open(NamedTuple):
 class _Scan:
     """Reads tags, and keeps in `pieces` the text that is shown, with marks in it."""
 
-    def __init__(self, site: Site, title: str, max_depth: int) -> None:
+    def __init__(self, site: Site, title: str, limits: Limits) -> None:
         self.pieces: list[str] = []
         self.targets: list[str] = []
         self._site = site
         self._title = title
-        self._max_depth = max_depth
+        self._limits = limits
+        self._characters = 0  # shown so far
         self._stack: list[_Open] = []
         self._count: dict[str, int] = {}  # open elements by name
         self._left_out = 0  # the depth of the element that is left out, 0 if none is
@@ -303,6 +317,9 @@ class _Scan:
 
     def _text(self, text: str) -> None:
         text = _shown(text)
+        self._characters += len(text)
+        if self._characters > self._limits.characters:
+            raise TooComplex("page_too_large", f"more than {self._limits.characters:,} characters of text")
         if "\n" in text:
             if self._in_verse:
                 text = text.replace("\n", BREAK)
@@ -335,7 +352,7 @@ class _Scan:
         if attributes:
             if not isinstance(attributes, str):
                 found = attributes
-            elif name == "a" or any(each in attributes for each in ("class", "typeof", "style", "role")):
+            elif name == "a" or any(each in attributes for each in _TELLING):
                 found = _attributes(attributes)
         if self._is_left_out(name, found):
             self._push(_Open(name, "left out"))
@@ -417,7 +434,7 @@ class _Scan:
     def _push(self, element: _Open) -> None:
         self._stack.append(element)
         self._count[element.name] = self._count.get(element.name, 0) + 1
-        check_depth(self._stack, self._max_depth)
+        check_depth(self._stack, self._limits.depth)
 
     def _end(self, name: str) -> None:
         if not self._count.get(name):
@@ -457,8 +474,7 @@ class _Scan:
             self._in_verse -= 1
             self.pieces.append("\n\n")
         elif kind == "power":
-            exponent = _EXPONENT.fullmatch("".join(self.pieces[at:]))
-            if exponent:
+            if len(self.pieces) - at <= 2 and (exponent := _EXPONENT.fullmatch("".join(self.pieces[at:]))):
                 self.pieces[at:] = [power(exponent[1], self.pieces[at - 1][-1:] if at else "")]
         elif kind == "bold":
             self.pieces.append(_BOLD_END)
