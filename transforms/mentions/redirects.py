@@ -64,7 +64,7 @@ loop, or over too many hops, means itself and nothing is known of it; `status` s
 MAX_HOPS = 100
 """A reader of the wiki itself is led over one."""
 
-_TITLES_AT_ONCE = 1 << 22  # of 255 bytes at most: an array of strings holds 2 GB
+_TITLES_AT_ONCE = 1 << 20
 _NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NO_ENTITY = np.iinfo(np.int64).max
 
@@ -85,23 +85,19 @@ def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -
     nodes = _merge(_Rows([titles] if isinstance(titles, pa.Table) else titles))
     n = len(nodes.hi)
     rows = np.arange(n, dtype=np.int32)
-    final, nowhere = rows.copy(), np.zeros(n, dtype=bool)
-    redirects = np.flatnonzero(nodes.is_redirect)
-    place = find(nodes.hi, nodes.lo, nodes.target_hi, nodes.target_lo)
-    nowhere[redirects[place < 0]] = True
-    final[redirects[place >= 0]] = place[place >= 0]
-    del place
-    final, hops, in_loop = _ends(final, nodes.is_redirect & ~nowhere)
+    nowhere = nodes.target == _NOWHERE
+    final, hops, in_loop = _ends(nodes.target)
     hops += nowhere[final]
     too_long = ~in_loop & (hops > max_hops)
-    status = (in_loop * STATUSES.index(LOOP) + too_long * STATUSES.index(TOO_LONG)).astype(np.int8)
-    failed = status > 0
+    status = np.zeros(n, dtype=np.int8)
+    status[in_loop], status[too_long] = STATUSES.index(LOOP), STATUSES.index(TOO_LONG)
+    failed = in_loop | too_long
     final[failed], hops[failed] = rows[failed], 0
     to_nowhere = nowhere[final] & ~failed
     counts = {
         "titles": n,
         "pages": int(np.count_nonzero(nodes.is_page)),
-        "redirects": len(redirects),
+        "redirects": int(np.count_nonzero(nodes.target != _STAYS)),
         "redirects_of_redirects": int(np.count_nonzero(hops > 1)),
         "redirects_to_red_links": int(np.count_nonzero(to_nowhere)),
         "redirects_in_loops": int(np.count_nonzero(in_loop)),
@@ -179,21 +175,21 @@ _NUMBERS = {
 }
 
 
+_NOWHERE, _STAYS = -1, -2
+
+
 class _Nodes(NamedTuple):
-    """The n distinct titles in order of key, d of them redirects."""
+    """The n distinct titles in order of key."""
 
     hi: U64
     lo: U64
     entity: I64
     disambiguation: Bools
     is_page: Bools
-    is_redirect: Bools
-    target_hi: U64  # [d]
-    target_lo: U64  # [d]
-    row: I32  # [n] a row that has the title
-    target_row: I32  # [d] a row that has the target's title
+    target: I32  # [n] the title that it redirects to; _NOWHERE if that is none of these, _STAYS if it is no redirect
+    row: I32  # [n] the row that has the title
     titles: list[pa.Array]  # of the rows
-    targets: list[pa.Array]
+    red_links: pa.Array  # titles that are none of the nodes, in order of the redirects that lead to them
 
 
 def _merge(rows: _Rows) -> _Nodes:
@@ -218,30 +214,34 @@ def _merge(rows: _Rows) -> _Nodes:
     target_lo = of_each(np.minimum, low)
     has_it = (high == target_hi[group]) & (low == target_lo[group])
     del high, low
-    is_redirect = ~is_page & ((target_hi != _NONE) | (target_lo != _NONE))
     target_row = of_each(np.minimum, np.where(has_it, order, np.int32(len(order))))
+    del has_it, group
+    redirects = np.flatnonzero(~is_page & ((target_hi != _NONE) | (target_lo != _NONE)))
+    target_hi, target_lo, target_row = target_hi[redirects], target_lo[redirects], target_row[redirects]
+    target = np.full(len(starts), _STAYS, dtype=np.int32)
+    place = find(hi, lo, target_hi, target_lo)
+    target[redirects] = np.where(place < 0, _NOWHERE, place)
     return _Nodes(
         hi=hi,
         lo=lo,
         entity=entity,
         disambiguation=of_each(np.logical_or, rows.take("disambiguation", order)),
         is_page=is_page,
-        is_redirect=is_redirect,
-        target_hi=target_hi[is_redirect],
-        target_lo=target_lo[is_redirect],
+        target=target,
         row=order[starts],
-        target_row=target_row[is_redirect],
         titles=rows.titles,
-        targets=rows.targets,
+        red_links=_take(rows.targets, target_row[place < 0]),
     )
 
 
-def _ends(target: I32, moving: Bools) -> tuple[I32, I32, Bools]:
+def _ends(target: I32) -> tuple[I32, I32, Bools]:
     """Where each of n nodes ends, over how many hops, and whether it never does but runs in a circle.
 
-    `target[i]` is where node i points to, i itself if it is not `moving`.
+    `target[i]` is the node that i points to, negative if it is an end.
     """
-    end, hops = target.copy(), moving.astype(np.int32)
+    moving = target >= 0
+    end = np.where(moving, target, np.arange(len(target), dtype=np.int32))
+    hops = moving.astype(np.int32)
     under_way = np.flatnonzero(moving & moving[end])
     for _ in range(len(under_way).bit_length() + 1):
         following = end[under_way]
@@ -256,20 +256,17 @@ def _ends(target: I32, moving: Bools) -> tuple[I32, I32, Bools]:
 
 def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
     """[n] the title at the end of each node's redirects: a node's own, or its target's where that is no node."""
-    # What leads nowhere ends at a redirect, whose target is written in one of the rows.
-    ends = np.unique(final[to_nowhere])
-    rows = nodes.target_row[np.searchsorted(np.flatnonzero(nodes.is_redirect), ends)]
-    red_links = _take(nodes.targets, rows)
-    titles = pa.concat_arrays([each.cast(pa.large_string()) for each in [*nodes.titles, red_links]])
-    first = len(titles) - len(red_links)
-    chunks = [pa.array([], pa.string())]
+    strings = [*nodes.titles, nodes.red_links]
+    first = sum(map(len, nodes.titles))
+    lead_nowhere = np.flatnonzero(nodes.target == _NOWHERE)
+    chunks = []
     for start in range(0, len(final), _TITLES_AT_ONCE):
         some = final[start : start + _TITLES_AT_ONCE]
-        place = nodes.row[some].astype(np.int64)
-        leads_nowhere = to_nowhere[start : start + _TITLES_AT_ONCE]
-        place[leads_nowhere] = first + np.searchsorted(ends, some[leads_nowhere])
-        chunks.append(titles.take(pa.array(place)).cast(pa.string()))
-    return pa.chunked_array(chunks)
+        red = to_nowhere[start : start + _TITLES_AT_ONCE]
+        place = nodes.row[some]
+        place[red] = first + np.searchsorted(lead_nowhere, some[red])
+        chunks.append(_take(strings, place))
+    return pa.chunked_array(chunks, pa.string())
 
 
 def _take(chunks: list[pa.Array], rows: I32) -> pa.Array:
