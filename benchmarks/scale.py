@@ -185,7 +185,7 @@ def _figures(phrases: Manifest, contexts: Manifest, seconds: float, peak: int, p
         "seconds": round(seconds, 1),
         "tokens_per_second": round(tokens / seconds),
         "peak_memory_bytes": peak,
-        "seconds_by_stage": {name: round(spent, 1) for name, spent in progress.seconds.items()},
+        "seconds_by_stage": {each.name: round(each.seconds(time.time()), 1) for each in progress.figures().stages},
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from schemas.dataset import Dataset
 from schemas.errors import UserError, storage_error
 from schemas.records import MENTIONS, record_name
+from transforms.mentions.titles import normalise
 from transforms.mentions.view import mentions_of
 
 DESCRIPTION = "All mentions of an entity, by Wikidata id or title, in a mentions dataset."
@@ -34,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dataset = Dataset.open(chosen.dataset)
         if dataset.manifest.record != record_name(MENTIONS):
             raise UserError(f"{dataset.folder}: holds {dataset.manifest.record} records; give a mentions dataset")
-        rows = (row for table in mentions_of(dataset, chosen.entity) for row in table.to_pylist())
-        shown = _print_json(rows) if chosen.json else _print(rows, chosen.entity, chosen.limit)
+        entity = normalise(chosen.entity) or chosen.entity
+        rows = (row for table in mentions_of(dataset, entity) for row in table.to_pylist())
+        shown = _print_json(rows) if chosen.json else _print(rows, entity, chosen.limit)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
-from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 
 from pipelines.exchange import n_ranges, read_range, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
@@ -34,7 +33,8 @@ from transforms.mentions.facts import (
     titles_of_redirects,
 )
 from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
-from transforms.mentions.titles import title_keys
+from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
+from transforms.mentions.titles import normalise, title_keys
 from transforms.sources.sql_tables import SqlTable, read_facts
 
 ROWS_A_RANGE = 2_000_000
@@ -182,7 +182,7 @@ class Targets(Stage):
 
     def process(self, unit: Shards, write: UnitWriter) -> None:
         names = _names(Folder(self.documents), unit)
-        hi, lo = title_keys(names.column("source"), names.column("title"))
+        hi, lo = title_keys(names.column("source"), names.column("filed"))
         number = unit.first // shards_a_unit(Folder(self.documents))
         columns = [hi, lo, np.full(len(hi), number), np.arange(len(hi))]
         arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, WANTED, strict=True)]
@@ -191,7 +191,11 @@ class Targets(Stage):
 
 
 def _names(documents: Folder, unit: Shards) -> pa.Table:
-    """The distinct (source, title) that shards link to or have themselves, sorted; titles as the wiki files them."""
+    """The distinct (source, title) that shards link to or have themselves, sorted, and each title as it is filed.
+
+    The readers of dumps file titles themselves, first letters by the wiki's own rule; this is for links from elsewhere.
+    What can be no title stays as it is: no page has it.
+    """
     tables = []
     for path in unit.paths:
         with parquet_file(documents, path) as reader:
@@ -206,7 +210,9 @@ def _names(documents: Folder, unit: Shards) -> pa.Table:
         )
         tables += [own.group_by(["source", "title"]).aggregate([]), linked.group_by(["source", "title"]).aggregate([])]
     names = pa.concat_tables(tables).group_by(["source", "title"]).aggregate([])
-    return names.sort_by([("source", "ascending"), ("title", "ascending")]).combine_chunks()
+    names = names.sort_by([("source", "ascending"), ("title", "ascending")]).combine_chunks()
+    filed = [normalise(title, capitalise=False) or title for title in names.column("title").to_pylist()]
+    return names.append_column("filed", pa.array(filed, pa.string()))
 
 
 @dataclass(frozen=True)
@@ -310,13 +316,13 @@ class FindMentions(Stage):
         names = _names(Folder(self.documents), unit)
         resolved = read_range(work.folder, work.files("resolve", "resolved"), number, RESOLVED).sort_by("index")
         found: dict[str, dict[str, Target]] = {}
-        titled = (names.column(name).to_pylist() for name in ("source", "title"))
-        for source, written, meaning in zip(*titled, resolved.to_pylist(), strict=True):
-            found.setdefault(source, {})[written] = _target(written, meaning)
+        titled = (names.column(name).to_pylist() for name in ("source", "title", "filed"))
+        for source, written, filed, meaning in zip(*titled, resolved.to_pylist(), strict=True):
+            found.setdefault(source, {})[written] = _target(filed, meaning)
         return found
 
 
-def _target(written: str, meaning: Mapping[str, Any]) -> Target:
+def _target(title: str, meaning: Mapping[str, Any]) -> Target:
     entity_id = f"Q{meaning['entity']}" if meaning["entity"] else ""
     if entity_id:
         resolution = "qid"
@@ -324,4 +330,4 @@ def _target(written: str, meaning: Mapping[str, Any]) -> Target:
         resolution = "NIL"
     else:
         resolution = "redirect" if meaning["redirected"] else "title"
-    return Target(entity_id, meaning["title"] or written, resolution, meaning["disambiguation"])
+    return Target(entity_id, meaning["title"] or title, resolution, meaning["disambiguation"])

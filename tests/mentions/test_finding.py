@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -53,7 +54,8 @@ def found(
     [
         ("He lived in [Paris].", [("Paris", "He lived in [Paris]", "link")], {}),
         ("It rained. He lived in [Paris]. Then he left.", [("Paris", "He lived in [Paris]", "link")], {}),
-        ("A heading\n\nIn [Rome] he met [Ann Lee].", [("Rome", "In [Rome]", "link"), ("Ann Lee", "In Rome he met [Ann Lee]", "link")], {}),
+        ("A heading\n\nIn [Rome] he met [Ann Lee].",
+         [("Rome", "In [Rome]", "link"), ("Ann Lee", "In Rome he met [Ann Lee]", "link")], {}),
         ("Born in [1903] in [Rome].", [("Rome", "Born in 1903 in [Rome]", "link")], {"date": 1}),
         ("On [5 May] she sang with [77|77 (film)].", [], {"date": 1, "number": 1}),
         ("It is the [No. 5|Chanel No. 5] of all.", [("No. 5", "It is the [No. 5]", "link")], {}),
@@ -63,7 +65,8 @@ def found(
         ("He wrote [The End. The Start] in Rome.", [], {"across_sentences": 1}),
         ("He is " + "[one two three four five six seven eight nine ten eleven|X].", [], {"long_mention": 1}),
         ("word " * 100 + "[Paris].", [], {"long_sentence": 1}),
-        ("😀 near [Zürich] and [𝒳|X (letter)].", [("Zürich", "😀 near [Zürich]", "link"), ("𝒳", "😀 near Zürich and [𝒳]", "link")], {}),
+        ("😀 near [Zürich] and [𝒳|X (letter)].",
+         [("Zürich", "😀 near [Zürich]", "link"), ("𝒳", "😀 near Zürich and [𝒳]", "link")], {}),
         ("", [], {}),
     ],
 )  # fmt: skip
@@ -111,7 +114,8 @@ def test_a_link_may_say_its_entity_itself():
          [("Ada", "title", 0), ("Ada", "title", 29), ("Lord Byron", "repeat", 34)], 0),
         ("Ada was here. [Lord Byron] met Ada. Lord Byron left.", "Ada", RULES._replace(own_titles=True),
          [("Ada", "title", 0), ("Ada", "title", 29)], 0),
-        ("The Alien saw Aliens and an alien in Alien.", "Alien (film)", FURTHER, [("Alien", "title", 4), ("Alien", "title", 37)], 0),
+        ("The Alien saw Aliens and an alien in Alien.", "Alien (film)", FURTHER,
+         [("Alien", "title", 4), ("Alien", "title", 37)], 0),
         ("Byron came. [Byron|Lord Byron] met [Byron|Allegra Byron]; Byron left.", "X", FURTHER, [], 1),
         ("[New York] and York; New York, Yorkshire.", "X", FURTHER, [("New York", "repeat", 19)], 0),
         ("[York] saw New York and [New York] New York York.", "X", FURTHER,
@@ -142,7 +146,7 @@ def test_every_candidate_is_a_mention_or_counted(pieces):
     mentions = list(find_mentions(source, targets, FURTHER, filtered))
     spans, ambiguous = spans_of(source, FURTHER)
     assert len(mentions) + filtered.total() == len(spans) + ambiguous
-    assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(spans))
     for each in mentions:
         assert each.text[each.start_char : each.end_char] == each.mention
         assert source.text.startswith(each.text, each.sentence_start)

@@ -186,7 +186,7 @@ def test_no_labels_are_an_error():
 def test_the_list_of_commands():
     done = subprocess.run([sys.executable, "-m", "pipelines"], capture_output=True, text=True, timeout=60, check=True)
     commands, tools = (part.splitlines() for part in done.stdout.split("\n\n"))
-    assert len(commands) == len(COMMANDS) == 4
+    assert len(commands) == len(COMMANDS) == 6
     assert commands[0].startswith("python -m pipelines.mine_contexts ")
     assert [line.split("pipelines.")[1].split()[:2] for line in tools] == [[name, "DIR"] for name in TOOLS]
 

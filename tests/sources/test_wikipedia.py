@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
-from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Redirect, Rejected
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
 from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
 
 LOCAL = fs.LocalFileSystem()
@@ -98,12 +98,15 @@ def by_pages(data: bytes, pages: int) -> bytes:
 
 def test_every_page_becomes_its_item(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.xml", DUMP)) == [
-        Document("enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),)),
+        Document("enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),), Page("enwiki", "1", "A")),
         Redirect("enwiki", "Old", "A"),
         Filtered("not_an_article"),
-        Document("enwiki:4", "enwiki", "B & C?", f"{ENWIKI}/B_%26_C%3F", "CC BY-SA 4.0", "& é", (Link(2, 3, "A"),)),
+        Document(
+            "enwiki:4", "enwiki", "B & C?", f"{ENWIKI}/B_%26_C%3F", "CC BY-SA 4.0", "& é", (Link(2, 3, "A"),),
+            Page("enwiki", "4", "B & C?"),
+        ),
         Filtered("not_wikitext"),
-        Filtered("no_text"),
+        Filtered("no_text", Page("enwiki", "6", "Empty")),
     ]  # fmt: skip
 
 
@@ -224,7 +227,7 @@ def test_german_dump(tmp_path: Path) -> None:
     assert read(write(tmp_path, "dewiki.xml", dump.encode())) == [
         Document(
             "dewiki:7", "dewiki", "Köln", "https://de.wikipedia.org/wiki/K%C3%B6ln", "CC BY-SA 4.0",
-            "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),),
+            "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),), Page("dewiki", "7", "Köln"),
         ),
         Filtered("not_an_article"),
     ]  # fmt: skip
@@ -240,10 +243,36 @@ def test_old_dump_says_less(tmp_path: Path) -> None:
     ]
     items = read(write(tmp_path, "a.xml", (head + "\n".join(pages) + FOOT).encode()))
     assert items == [
-        Document("enwiki:1", "enwiki", "A", "https://en.wikipedia.org/wiki/A", "CC BY-SA 4.0", "a"),
+        Document(
+            "enwiki:1", "enwiki", "A", "https://en.wikipedia.org/wiki/A", "CC BY-SA 4.0", "a",
+            page=Page("enwiki", "1", "A"),
+        ),
         Filtered("not_an_article"),
         Redirect("enwiki", "C", "A"),
-    ]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Mercury", "Mercury may refer to:\\n{{disambiguation}}", True),
+        ("Mercury", "{{Disambig|geo}}", True),
+        ("Mercury", "{{ human name disambiguation }}", True),
+        ("Mercury", "{{hndis|name=Mercury}}", True),
+        ("Mercury", "a __DISAMBIG__", True),
+        ("Merkur", "{{Begriffsklärung}}", True),
+        ("Mercury (disambiguation)", "", True),
+        ("Mercury", "the [[planet]]{{disambiguation needed|date=May 2016}}", False),
+        ("Mercury", "{{Infobox planet}} It is no {{convert|1|km}} away from dab or disambiguation.", False),
+        ("Mercury", "{{otheruses|Mercury (disambiguation)}}", False),
+        ("Mercury", "{{" + "disambig" * 100_000, False),
+        ("Mercury", "{{a " * 90, False),
+    ],
+)
+def test_disambiguation_pages(tmp_path: Path, title: str, text: str, expected: bool) -> None:
+    (item,) = read(write(tmp_path, "a.xml", (HEAD + page(1, title, text) + FOOT).encode()))
+    assert isinstance(item, Document | Filtered)
+    assert item.page == Page("enwiki", "1", title, disambiguation=expected)
 
 
 def test_other_wikis_have_an_unknown_licence() -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from transforms.phrases.counting import phrase_keys
 from transforms.phrases.occurrences import U64
+from transforms.sources.wikitext import capitalised
 
 Strings: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str]
 
@@ -116,17 +117,6 @@ def normalise(title: str, capitalise: bool = True, *, prefixes: Collection[str] 
         return ""
     title = capitalised(title) if capitalise else title
     return title if len(title.encode()) <= MAX_BYTES else ""
-
-
-def capitalised(title: str) -> str:
-    """With its first letter in upper case, where that is one letter in everyday use.
-
-    As MediaWiki has it "ß" stays, which has no upper case of one letter, and so do the letters of Georgian, whose upper
-    case is for whole words only.
-    """
-    first = title[:1]
-    upper = first.upper()
-    return upper + title[1:] if len(upper) == 1 and not "\u10d0" <= first <= "\u10ff" else title
 
 
 def _character(entity: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -147,7 +147,7 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
         return Redirect(info.dbname, title, info.site.title(target))
     if model not in (None, "wikitext"):
         return Filtered(NOT_WIKITEXT)
-    about = Page(info.dbname, page_id, title, disambiguation=is_disambiguation(title, text))
+    about = Page(info.dbname, page_id, title, disambiguation=_disambiguates(title, text))
     try:
         plain, links = plain_text(text, site=info.site, max_nodes=options.max_nodes, max_depth=options.max_depth)
     except TooComplex as refused:
@@ -167,18 +167,23 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
     )
 
 
-_DISAMBIGUATION = re.compile(
-    r"\{\{ *(?:[a-z -]*disambig(?:uation)?(?! (?:needed|inline|link))[a-z -]*|[a-z]{0,4}dab|hndis|geodis|schooldis"
-    r"|roaddis|hospitaldis|callsigndis|mil-unit-dis|begriffsklärung|homonymie|desambigua[a-zçãó]*|disambigua|dp"
-    r"|doorverwijspagina|неоднозначность|неоднозначність|неадназначнасць|ujednoznacznienie|förgrening|gren|rozcestník|aimai|曖昧さ回避|消歧义|消歧義"
-    r") *(?:\||\}\})|__DISAMBIG__",
+_TEMPLATE_NAME = re.compile(r"\{\{ *([^\W_][\w -]{0,60}?)\s*(?:\||\}\})")
+_DISAMBIGUATES = re.compile(
+    r"(?!.*(?:needed|inline|link))[a-z -]{0,40}disambig(?:uation)?[a-z -]{0,40}|[a-z]{0,4}dab|hndis|geodis|schooldis"
+    r"|roaddis|hospitaldis|callsigndis|mil-unit-dis|begriffsklärung|homonymie|desambigua[a-zçãó]*|disambigua"
+    r"|dp|doorverwijspagina|неоднозначность|неоднозначність|неадназначнасць|ujednoznacznienie|förgrening|gren"
+    r"|rozcestník|aimai|曖昧さ回避|消歧义|消歧義",
     re.IGNORECASE,
 )
 
 
-def is_disambiguation(title: str, wikitext: str) -> bool:
+def is_disambiguation(title: str, templates: Iterable[str]) -> bool:
     """Whether a page only lists what its title may mean, by the templates of larger Wikipedias for such pages."""
-    return title.endswith("(disambiguation)") or _DISAMBIGUATION.search(wikitext) is not None
+    return title.endswith("(disambiguation)") or any(map(_DISAMBIGUATES.fullmatch, templates))
+
+
+def _disambiguates(title: str, wikitext: str) -> bool:
+    return "__DISAMBIG__" in wikitext or is_disambiguation(title, _TEMPLATE_NAME.findall(wikitext))
 
 
 _REDIRECT = re.compile(r"\s*#redirect[^\[\n]*\[\[\s*:?([^\]|\n]+)", re.IGNORECASE)

@@ -270,7 +270,7 @@ _LONGEST_TAG = 500  # of those that say so
 def _disambiguates(title: str, html: str, templates: object) -> bool:
     """Whether a page only lists what its title may mean: its box says so, or a template of its."""
     names = (name for name in _names(templates, 1_000) if len(name) < 100 and not name.startswith("Module:"))
-    if is_disambiguation(title, "".join(f"{{{{{name.partition(':')[2] or name}}}}}" for name in names)):
+    if is_disambiguation(title, (name.partition(":")[2] or name for name in names)):
         return True
     for match in islice(_DISAMBIGUATION.finditer(html), 100):  # one of many may stand in a style sheet
         begin = html.rfind("<", max(0, match.start() - _LONGEST_TAG), match.start())

@@ -79,7 +79,7 @@ class Site:
     def title(self, written: str) -> str:
         """A title as the wiki files it: spaces, no fragment, the first letter as the wiki's rule has it."""
         title = " ".join(written.partition("#")[0].replace("_", " ").split())
-        return _capital(title[:1]) + title[1:] if self.capitalise else title
+        return capitalised(title) if self.capitalise else title
 
     @cached_property
     def link(self) -> re.Pattern[str]:
@@ -90,10 +90,15 @@ class Site:
         return re.compile(rf"\[\[([^\[\]|\n<>{{}}]*)(?:\|({label}))?\]\]([{trail}]*)")
 
 
-def _capital(letter: str) -> str:
-    """The capital of a letter, itself where that is two letters (ß) or of Georgian, which has none in titles."""
-    capital = letter.upper()
-    return letter if len(capital) > 1 or "\u10d0" <= letter <= "\u10ff" else capital
+def capitalised(title: str) -> str:
+    """With its first letter in upper case, where that is one letter in everyday use.
+
+    As MediaWiki has it "ß" stays, which has no upper case of one letter, and so do the letters of Georgian, whose upper
+    case is for whole words only.
+    """
+    first = title[:1]
+    upper = first.upper()
+    return upper + title[1:] if len(upper) == 1 and not "\u10d0" <= first <= "\u10ff" else title
 
 
 FILE_ALIASES = {
@@ -357,7 +362,7 @@ def _links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
     def shown(match: re.Match[str]) -> str:
         target, label, trail = match.groups()
         if label is None and _PLAIN_TITLE.fullmatch(target):  # nearly half of all links
-            targets.append(_capital(target[0]) + target[1:] if site.capitalise else target)
+            targets.append(capitalised(target) if site.capitalise else target)
             return f"{OPEN}{len(targets) - 1}{MIDDLE}{target}{trail}{CLOSE}"
         return _link(target, label, trail, site, targets)
 
