@@ -4,8 +4,8 @@
 
 The input is a bz2 of several streams, made of varied copies of the dump until it has so many megabytes (10^6 bytes, as
 stored); decompressing counts. Readers run in a process of their own on one core, commands with --workers processes.
-Links are all that each gives: wikipedia2vec counts those to categories and other wikis too, gensim those to other wikis,
-mwparserfromhell also those in templates and references.
+Links are all that each gives: wikipedia2vec counts those to categories and other wikis too, gensim those to other
+wikis, mwparserfromhell also those in templates and references.
 """
 
 from __future__ import annotations
