@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from jobs import DATASETS, ROOT, files, mine, shards
+from jobs import DATASETS, ROOT, files, mine, run, shards
 from prism import prism, prism_program, worker_pools
 from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
 from servers import free_port, running
@@ -67,6 +67,32 @@ def test_the_main_job_over_object_storage(
         assert done.returncode == 0, done.stderr
         found = {f"{each}/{name}": data for each in DATASETS for name, data in store.objects(f"out/mix{each}").items()}
     assert shards(found) == reference
+
+
+MENTIONS = ("", "-documents", "-mentions", "-aliases")
+
+
+def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path: Path) -> None:
+    """Several datasets that are made from one, and a table that the workers read themselves."""
+    table = tmp_path / "enwiki-20240101-page_props.sql"
+    table.write_text(
+        "CREATE TABLE `page_props` (\n  `pp_page` int,\n  `pp_propname` varbinary(60),\n  `pp_value` blob\n);\n"
+        "INSERT INTO `page_props` VALUES (12,'wikibase_item','Q6199'),(339,'wikibase_item','Q132524');\n"
+        "-- Dump completed\n"
+    )
+    given = ["--input", str(ROOT / "transforms/sources/sample/enwiki-sample.xml.bz2"), "--tables", str(table)]
+    command = [sys.executable, "-m", "pipelines.mine_mentions", *given, "--shard-bytes=100000", "--workers=2"]
+    outputs = {"here": tmp_path / "here", "there": tmp_path / "there"}
+    here = run([*command, "--output", str(outputs["here"])])
+    environment = ["--environment_config", ",".join(pools)]
+    there = run([*command, "--output", str(outputs["there"]), *ON_CLUSTER, endpoint, *environment])
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    found = [
+        {(suffix, name): data for suffix in MENTIONS for name, data in shards(files(Path(f"{output}{suffix}"))).items()}
+        for output in outputs.values()
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) > 10
 
 
 def run_toy(build: Build, endpoint: str, *environment: str, shown: io.StringIO | None = None) -> dict[str, int]:
