@@ -42,7 +42,8 @@ def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) 
     """Write a map unit's rows in order of key, one row group a range. Rows of one key keep their order."""
     hi, lo = key_columns(table)
     order = order_by_key(hi, lo)
-    table = table.take(pa.array(order))
+    if (order[1:] < order[:-1]).any():  # else it stands in order, and need not be in memory twice
+        table = table.take(pa.array(order))
     cuts = [*np.searchsorted(hi[order], range_starts(ranges), side="left").tolist(), len(hi)]
     _write_groups(write, role, table, cuts)
 
