@@ -157,7 +157,7 @@ def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> 
 
 
 def phrasemill() -> Splitter:
-    from transforms.parsing.sentences import sentence_starts
+    from transforms.parsing.sentence_ends import sentence_starts
 
     return lambda lines: [sentence_starts(line) for line in lines]
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from spacy.attrs import ORTH
 
 from transforms.parsing import sentences
-from transforms.parsing.sentences import Tokenizer, Tokens, sentence_starts
+from transforms.parsing.sentence_ends import sentence_starts
+from transforms.parsing.sentences import Tokenizer, Tokens
 
 
 @pytest.fixture(scope="module")

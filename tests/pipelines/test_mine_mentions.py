@@ -383,19 +383,19 @@ def test_masked_pairs(tmp_path, minidump):
     assert list(check_dataset(str(out))) == []
 
 
-def test_by_the_command_with_workers_and_resume(tmp_path, test_data, capsys):
+def test_by_the_command_with_workers(tmp_path, test_data, capsys):
     dump = test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2"
-    outputs = {workers: tmp_path / f"out{workers}" for workers in (1, 2)}
-    for workers, out in outputs.items():
-        flags = [f"--input={dump}", f"--output={out}", f"--workers={workers}", "--shard-bytes=60000"]
-        assert main(mine_mentions.COMMAND, flags) == 0
-    assert shards_of(outputs[1]) == shards_of(outputs[2])
-    capsys.readouterr()
-    flags = [f"--input={dump}", f"--output={outputs[1]}", "--shard-bytes=60000", "--seed=9", "--overwrite"]
-    assert main(mine_mentions.COMMAND, flags) == 0
+    flags = ("--shard-bytes=60000",)
+    command = [f"--input={dump}", f"--output={tmp_path}/out", "--workers=2", *flags]
+    assert main(mine_mentions.COMMAND, command) == 0
+    assert shards_of(tmp_path / "out") == shards_of(run(tmp_path / "one", [dump], *flags))
+    said = capsys.readouterr().out
+    assert "targets: " in said
+    assert "few of the pages linked to are known: give the whole dump, or its page table" in said
+    assert main(mine_mentions.COMMAND, [*command, "--seed=9", "--overwrite"]) == 0
     said = capsys.readouterr().out
     for name in ("-documents", "-mentions", "-aliases"):
-        assert f"{outputs[1]}{name}: is there already and fits" in said
+        assert f"{tmp_path}/out{name}: is there already and fits" in said
 
 
 # ---- What a user may get wrong

@@ -1,7 +1,7 @@
 """Mentions: the hyperlinks of a document in their sentences.
 
 UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, the page it links to its meaning.
-Sentences are those of `transforms.parsing.sentences`, so that a mention's sentence_id is that of a parse, too.
+Sentences are those of the parsers, so that a mention's sentence_id is that of a parse, too.
 
 A page's own title, and anchors that it has linked before, are mentions as well where they stand without a link; whoever
 asks for them gets them as candidates of their own, with their origin.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from schemas.records import ORIGINS
 from transforms.mentions.dates import is_date
-from transforms.parsing.sentences import sentence_starts
+from transforms.parsing.sentence_ends import sentence_starts
 
 LINK, TITLE, REPEAT = ORIGINS
 

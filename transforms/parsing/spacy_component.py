@@ -19,7 +19,7 @@ from spacy.util import minibatch
 
 from transforms.parsing.phrasemill.network import Parse
 from transforms.parsing.phrasemill_parser import PhrasemillParser
-from transforms.parsing.sentences import sentence_starts
+from transforms.parsing.sentence_ends import sentence_starts
 from transforms.parsing.trees import Refusal
 
 Places: TypeAlias = list[int]
