@@ -37,6 +37,7 @@ from transforms.mentions.pairs import (
 MEMBERS_A_RANGE = 4_000_000
 PAIRS_A_SHARD = 100_000
 ROW_GROUP = 8_192
+SIDES_A_FILE = 4_000_000
 MOST_PAIRS_OF_A_KEY = 200_000_000
 """With --all-pairs: a key of some 20,000 mentions."""
 
@@ -112,8 +113,7 @@ class Pair(Stage):
                 f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave --all-pairs out, and "
                 "say with --mentions-per-key and --partners how many of them are wanted"
             )
-        mentions = Folder(self.mentions)
-        width, units = shards_a_unit(mentions), len(shard_units(mentions, 0))
+        sides = SIDES.empty_table()
         for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
             write.ledger.read += counts.candidates
             write.ledger.filtered.update(counts.filtered)
@@ -122,8 +122,16 @@ class Pair(Stage):
             write.counters["validation"] += int(validation.sum())
             for kind, name in enumerate(PAIR_KINDS):
                 write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
-            sides = pa.concat_tables(_side(chosen, side) for side in (1, 2))
-            write_parts(write, "sides", sides, sides.column("shard").to_numpy() // width, parts=units)
+            sides = pa.concat_tables([sides, _side(chosen, 1), _side(chosen, 2)])
+            if sides.num_rows >= SIDES_A_FILE:
+                self._write(sides, write)
+                sides = SIDES.empty_table()
+        self._write(sides, write)
+
+    def _write(self, sides: pa.Table, write: UnitWriter) -> None:
+        mentions = Folder(self.mentions)
+        part = sides.column("shard").to_numpy() // shards_a_unit(mentions)
+        write_parts(write, "sides", sides.combine_chunks(), part, parts=len(shard_units(mentions, 0)))
 
 
 def _side(chosen: pa.Table, side: int) -> pa.Table:

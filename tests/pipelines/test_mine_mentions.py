@@ -34,6 +34,7 @@ SMALL = (
     (mention_steps, "SIDES_A_UNIT", 1),
     (pair_steps, "MEMBERS_A_RANGE", 500),
     (pair_steps, "PAIRS_A_SHARD", 300),
+    (pair_steps, "SIDES_A_FILE", 200),
     (pair_steps, "ROW_GROUP", 64),
 )
 """What makes many units, ranges and shards of a small corpus."""
