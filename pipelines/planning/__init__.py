@@ -1,9 +1,10 @@
 """`--plan`: what a run would make, how long it would take and what it needs, measured on a sample of the real input.
 
-pieces, raw, datasets    which parts of the input are measured
-measuring                the real stages on them, in a temporary folder; nothing is written into the output
-estimates, forecasts     from the sample to the whole, with the uncertainty
-plan, text, machine      what that needs, and whether it is there
+pieces, raw, datasets, tables         which parts of the input are measured
+measuring                             the real stages on them, in a temporary folder; nothing goes into the output
+estimates, keys, scale                from the sample to the whole, with the uncertainty
+forecasts, mention_forecasts          the figures of each stage
+plan, text, machine                   what that needs, and whether it is there
 """
 
 from __future__ import annotations

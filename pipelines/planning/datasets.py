@@ -27,15 +27,19 @@ from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
 
 
 def sample_datasets(
-    before: Sequence[Dataset], places: dict[str, Folder], folder: Folder, text: int | None
+    before: Sequence[Dataset], places: dict[str, Folder], folder: Folder, most_text: int, *, parses: bool
 ) -> tuple[Pieces, int]:
-    """Samples of the datasets that are there: of documents to parse, or of sentences and the documents behind them.
+    """Samples of the datasets that are there: of documents, of sentences and the documents behind them, of mentions.
 
     Vocabularies are taken as they are. Adds the samples to `places`. Returns also the bytes of text in a shard of the
-    whole, where only parts of shards were taken.
+    whole, where only parts of shards were taken: of documents.
     """
-    wanted = {record_name(records.SENTENCES), record_name(records.DOCUMENTS)}
-    found = [each.folder for each in before if read_manifest(each.folder).record in wanted]
+    documents, sentences, mentions = map(record_name, (records.DOCUMENTS, records.SENTENCES, records.MENTIONS))
+    of = {each.folder.uri: read_manifest(each.folder).record for each in before}
+    found = [each.folder for each in before if of[each.folder.uri] in (documents, sentences, mentions)]
+    if of[found[-1].uri] == mentions:
+        found = found[-1:]
+    text = most_text if parses or of[found[-1].uri] == documents else None
     sizes = [shard.bytes for shard in read_manifest(found[-1]).shards]
     if text is None:
         points = min(max(most_text_of(None) * len(sizes) // max(sum(sizes), 1), FEWEST), PARSED_POINTS)
@@ -76,5 +80,18 @@ def _take(folder: Folder, numbers: Sequence[int], to: Folder, *, most_text: int 
     stages = [
         each._replace(counters={name: round(n * part) for name, n in each.counters.items()}) for each in manifest.stages
     ]
-    to.write(MANIFEST, replace(manifest, splits={"train": shards}, stages=stages).to_json().encode())
+    whole = most_text is None and len(numbers) == len(manifest.shards)
+    sides = {
+        side: _take_some(folder, files, to, most=len(files) if whole else FEWEST)
+        for side, files in manifest.sides.items()
+    }
+    to.write(MANIFEST, replace(manifest, splits={"train": shards}, sides=sides, stages=stages).to_json().encode())
     return shares
+
+
+def _take_some(folder: Folder, files: Sequence[Shard], to: Folder, *, most: int) -> list[Shard]:
+    """Copies of a few files of a side table, evenly spread."""
+    chosen = range(len(files)) if len(files) <= most else sorted(spread([file.bytes for file in files], most))
+    for number in chosen:
+        to.write(files[number].path, folder.read(files[number].path))
+    return [files[number] for number in chosen]

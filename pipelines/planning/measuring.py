@@ -19,6 +19,7 @@ from pipelines.corpus import Dataset
 from pipelines.exchange import read_range
 from pipelines.planning.datasets import sample_datasets
 from pipelines.planning.estimates import Estimate, independent, total
+from pipelines.planning.keys import Keys, keys_of_aliases, keys_of_kind, table_of
 from pipelines.planning.pieces import (
     Lengths,
     Piece,
@@ -27,11 +28,14 @@ from pipelines.planning.pieces import (
     name_of,
 )
 from pipelines.planning.raw import first_documents, pieces_of, sample_raw
+from pipelines.planning.tables import cut_dumps
 from pipelines.progress import Progress
-from pipelines.stages import Completion, File, Stage, UnitWriter, Work, location
+from pipelines.stages import Completion, Stage, UnitWriter, Work, location
 from pipelines.steps.extract import Extract
+from pipelines.steps.mentions import FindMentions, ReadTables, SqlFile
 from pipelines.steps.parse import Parse, cached_parser
 from pipelines.steps.units import All
+from schemas.records import PAIR_KINDS
 from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
 from transforms.phrases.counting import COUNTS, merge_counts
 
@@ -49,6 +53,8 @@ class Measured(NamedTuple):
     often: list[float]  # of the distinct phrases, the shares that occur 1, 2, ... times or more
     shards: list[Lengths]
     full_size: dict[str, float]  # by stage, bytes as they would be in files of full size or of a large corpus
+    keys: dict[str, Keys]  # entities, surfaces, aliases with their mentions
+    larger: list[float]  # how many times as large as its copy each SQL dump is
     seconds: float  # of the run
     peak_memory: int  # of the largest worker
 
@@ -101,6 +107,28 @@ class TimedParse(Parse):
             write.counters["cpu_ms"] += round((time.process_time() - begun) * 1000)
 
 
+class Worker(NamedTuple):
+    """A unit for each worker."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class WarmUp(Stage):
+    """The first stage of a sample's first dataset: what every process loads once is not to count as work."""
+
+    name: ClassVar[str] = "warm_up"
+    Unit: ClassVar[type] = Worker
+
+    workers: int
+
+    def plan(self, work: Work) -> list[Worker]:
+        return [Worker(number) for number in range(self.workers)]
+
+    def process(self, unit: Worker, write: UnitWriter) -> None:
+        pa.array(np.zeros(1))  # brings pandas
+
+
 @dataclass(frozen=True)
 class Measure(Stage):
     """The last stage of a sample's dataset: writes down what the others did, before that is removed."""
@@ -130,13 +158,19 @@ class Measure(Stage):
             found["full_size"][stage] = _in_full_shards(work, stage, self.shard_bytes, Folder(self.to))
         if "order" in self.stages:
             found["full_size"]["order"] = _far_apart(work, Folder(self.to))
+        if "group" in self.stages:
+            found["keys"] = {kind: keys_of_kind(work, kind) for kind in PAIR_KINDS}
+        if "count_surfaces" in self.stages:
+            found["keys"] = {"alias": keys_of_aliases(work)}
+        if "order_pairs" in self.stages:
+            found["full_size"]["order_pairs"] = _unlike(work, Folder(self.to))
         Folder(self.to).write(_MEASURED, json.dumps(found).encode())
 
 
 def _in_full_shards(work: Work, stage: str, shard_bytes: int, to: Folder) -> float:
     """The bytes of a dataset if its shards had their full size, for each byte they have: larger ones pack better."""
     files = work.files(stage, "train")
-    tables = [_table(work, file) for file in files]
+    tables = [table_of(work, file) for file in files]
     size = sum(pc.sum(pc.binary_length(table.column("text"))).as_py() or 0 for table in tables)
     together = max(round(shard_bytes * len(files) / max(size, 1)), 1)
     groups = [pa.concat_tables(tables[first : first + together]) for first in range(0, len(tables), together)]
@@ -151,7 +185,7 @@ def _far_apart(work: Work, to: Folder) -> float:
     files = work.files("order", "train")
     if not files:
         return 1.0
-    table = pa.concat_tables([_table(work, file) for file in files]).combine_chunks()
+    table = pa.concat_tables([table_of(work, file) for file in files]).combine_chunks()
     places = zip(*(table.column(name).to_pylist() for name in ("doc_id", "start_char", "context")), strict=True)
     kept, last, end = [], "", 0
     for doc_id, start, row, length in sorted(
@@ -171,16 +205,28 @@ def _far_apart(work: Work, to: Folder) -> float:
     return _written(apart, to) / max(share * sum(file.bytes for file in files), 1)
 
 
-def _table(work: Work, file: File) -> pa.Table:
-    with parquet_file(work.folder, file.path) as reader:
-        return reader.read(use_threads=False)
-
-
 def _written(table: pa.Table, to: Folder) -> int:
     """The bytes of a table as a file."""
     with AtomicFile(to, "written.parquet") as sink, parquet_writer(sink, table.schema) as writer:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
     return sink.bytes
+
+
+def _unlike(work: Work, to: Folder) -> float:
+    """The bytes of pairs of which no two share a sentence, for each byte that as many have in the sample."""
+    files = work.files("order_pairs", "train")
+    if not files:
+        return 1.0
+    table = pa.concat_tables([table_of(work, file) for file in files]).combine_chunks()
+    ids = zip(*(table.column(f"sentence_id_{side}").to_pylist() for side in (1, 2)), strict=True)
+    kept, seen = [], set[str]()
+    for row, pair in enumerate(ids):
+        if not seen & {*pair}:
+            kept.append(row)
+            seen |= {*pair}
+    share = len(kept) / max(table.num_rows, 1)
+    apart = table.take(pa.array(kept, pa.int64()))
+    return _written(apart, to) / max(share * sum(file.bytes for file in files), 1)
 
 
 def _nested_parts(work: Work) -> list[tuple[float, float]]:
@@ -232,8 +278,12 @@ def measure(chain: Sequence[Dataset], todo: Sequence[Build], folder: Folder, *, 
         if raw is not None:
             builds[0] = replace(builds[0], stages=(raw.stage, *builds[0].stages[1:]))
     else:
-        pieces, shard_bytes = sample_datasets(chain[:first], places, folder, most_text if parser else None)
+        pieces, shard_bytes = sample_datasets(chain[:first], places, folder, most_text, parses=parser is not None)
+    larger: list[float] = []
+    if raw is not None or (pieces is not None and not pieces.is_whole):
+        builds, larger = _with_less_of_tables(builds, folder)
     samples = [_sample_of(build, places, shard_bytes) for build in builds]
+    samples[0] = replace(samples[0], stages=(WarmUp(workers), *samples[0].stages))
     start = time.monotonic()
     for build in samples:
         build.begin(resume=False)
@@ -254,8 +304,36 @@ def measure(chain: Sequence[Dataset], todo: Sequence[Build], folder: Folder, *, 
     parts: list[list[float]] = next((each["parts"] for each in found if "parts" in each), [])
     often: list[float] = next((each["often"] for each in found if "often" in each), [])
     full_size = {stage: more for each in found for stage, more in each["full_size"].items()}
+    keys = {kind: Keys(*of) for each in found for kind, of in each.get("keys", {}).items()}
+    larger = larger or [1.0] * len(_dumps(builds))
     peak = max(each.peak_memory for completions in stages.values() for each in completions)
-    return Measured(pieces, stages, [(tokens, n) for tokens, n in parts], often, shards, full_size, seconds, peak)
+    nested = [(tokens, n) for tokens, n in parts]
+    return Measured(pieces, stages, nested, often, shards, full_size, keys, larger, seconds, peak)
+
+
+def _dumps(builds: Sequence[Build]) -> tuple[SqlFile, ...]:
+    tables = (stage for build in builds for stage in build.stages if isinstance(stage, ReadTables))
+    return next((stage.dumps for stage in tables), ())
+
+
+def _with_less_of_tables(builds: Sequence[Build], folder: Folder) -> tuple[list[Build], list[float]]:
+    """The builds with the beginnings of SQL dumps, and how many times larger those are.
+
+    A part of the documents knows few of the pages that it links to, so links to others are not to be left out.
+    """
+    dumps, larger = cut_dumps(_dumps(builds), folder)
+    found = []
+    for build in builds:
+        stages = tuple(
+            replace(stage, dumps=dumps)
+            if isinstance(stage, ReadTables)
+            else replace(stage, rules=stage.rules._replace(drop_red_links=False))
+            if isinstance(stage, FindMentions)
+            else stage
+            for stage in build.stages
+        )
+        found.append(replace(build, stages=stages))
+    return found, larger
 
 
 def _sample_of(build: Build, places: Mapping[str, Folder], shard_bytes: int) -> Build:

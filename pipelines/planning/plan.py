@@ -10,8 +10,9 @@ from typing import NamedTuple
 from pipelines.builds import Build
 from pipelines.corpus import Dataset
 from pipelines.planning.estimates import Estimate, makespan
-from pipelines.planning.forecasts import Forecast, Forecaster, Line
+from pipelines.planning.forecasts import Forecaster
 from pipelines.planning.measuring import Measured, measure
+from pipelines.planning.scale import Forecast, Line
 from pipelines.stages import peak_memory
 from schemas.manifest import read_manifest
 from schemas.storage import Folder

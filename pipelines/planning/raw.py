@@ -24,7 +24,7 @@ from pipelines.planning.pieces import (
     spread,
 )
 from pipelines.stages import Completion, UnitWriter, Work, location
-from pipelines.steps.extract import Extract, Segments, SourceFile
+from pipelines.steps.extract import Extract, Segments, SourceFile, keep_page
 from schemas.storage import AtomicFile, Folder
 from transforms.sources.formats import InputFile
 from transforms.sources.inputs import FORMATS
@@ -74,6 +74,8 @@ class SampleExtract(Extract):
             if write.ledger.written and source in self._thinned and not self._is_kept(item):
                 write.ledger.read += 1
                 write.ledger.filtered["not_sampled"] += 1
+                if item.page:
+                    keep_page(item.page, write)
                 return
         super()._take(item, source, shards, write)
 

@@ -140,7 +140,7 @@ class Extract(Stage):
         """Turn an item into a row, a count or an error."""
         write.ledger.read += 1
         if not isinstance(item, Redirect | Corrupt) and item.page:
-            _keep_page(item.page, write)
+            keep_page(item.page, write)
         if isinstance(item, Document):
             if not self._sampled(item):
                 write.ledger.filtered["not_sampled"] += 1
@@ -182,7 +182,7 @@ class Extract(Stage):
         return n_ranges(size // _BYTES_A_KEY[self.dedup], rows_a_range=KEYS_A_RANGE)
 
 
-def _keep_page(page: Page, write: UnitWriter) -> None:
+def keep_page(page: Page, write: UnitWriter) -> None:
     """The rows of a page, and of the titles that point to it, in the side tables."""
     write.side("pages", page._replace(redirects=())._asdict())
     for title in page.redirects:
