@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pipelines.exchange import n_ranges, read_range, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import Range, Shards, shard_units
+from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
@@ -33,8 +33,9 @@ class CountSurfaces(Stage):
         tables = []
         for path in unit.paths:
             with parquet_file(Folder(self.mentions), path) as reader:
-                mentions = reader.read(columns=list(MENTION_COLUMNS), use_threads=False)
+                mentions = reader.read(columns=[*MENTION_COLUMNS, *LICENCE_COLUMNS], use_threads=False)
             write.counters["mentions"] += mentions.num_rows
+            count_licences(mentions, write.counters)
             tables.append(count_surfaces(mentions))
         write_ranges(write, "surfaces", merge_surfaces(tables), ranges=unit.ranges)
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
 from pipelines.steps.contexts import RowRange, split_role
-from pipelines.steps.units import Range, Shards, shard_units, shards_a_unit
+from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, shard_units, shards_a_unit
 from schemas.errors import UserError
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIR_KINDS, PAIRED_FIELDS
@@ -80,8 +80,9 @@ class Group(Stage):
         members = MEMBERS.empty_table()
         for shard, path in enumerate(unit.paths, start=unit.first):
             with parquet_file(Folder(self.mentions), path) as reader:
-                mentions = reader.read(columns=list(MEMBER_COLUMNS), use_threads=False)
+                mentions = reader.read(columns=[*MEMBER_COLUMNS, *LICENCE_COLUMNS], use_threads=False)
             write.counters["mentions"] += mentions.num_rows
+            count_licences(mentions, write.counters)
             new = members_of(
                 mentions, shard=shard, rules=self.rules, seed=self.seed, validation_rate=self.validation_rate
             )

@@ -98,7 +98,10 @@ def by_pages(data: bytes, pages: int) -> bytes:
 
 def test_every_page_becomes_its_item(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.xml", DUMP)) == [
-        Document("enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),), Page("enwiki", "1", "A")),
+        Document(
+            "enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),),
+            Page("enwiki", "1", "A"),
+        ),
         Redirect("enwiki", "Old", "A"),
         Filtered("not_an_article"),
         Document(
