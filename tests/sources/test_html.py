@@ -8,6 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prose_rules import assert_prose
 
 from transforms.sources.html import Limits, plain_text, title_of
 from transforms.sources.prose import TooComplex
@@ -246,17 +247,7 @@ MARKUP = [
 def check(html: str) -> None:
     """What must hold for any HTML."""
     text, links = plain_text(html, site=ENGLISH, limits=Limits(depth=10_000))
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\u00a0\u00ad]", text)
-    assert not re.search(r"  | \n|\n |\n\n\n|^\s|\s$", text)
-    end = 0
-    for link in links:
-        assert end <= link.start_char < link.end_char <= len(text)
-        anchor = text[link.start_char : link.end_char]
-        assert anchor == anchor.strip() != ""
-        assert "\n" not in anchor
-        assert link.target_title == link.target_title.strip() != ""
-        assert not re.search(r"[\x00-\x1f#_]", link.target_title)
-        end = link.end_char
+    assert_prose(text, links)
 
 
 @given(st.lists(st.sampled_from(MARKUP), max_size=60))

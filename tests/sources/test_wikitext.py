@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from prose_rules import assert_prose
 
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
@@ -301,17 +302,7 @@ MARKUP = [
 def check(wikitext: str) -> tuple[str, int]:
     """What must hold for any wikitext; returns the text and the number of links."""
     text, links = plain_text(wikitext, site=ENGLISH, max_depth=10_000)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\u00a0\u00ad]", text)
-    assert not re.search(r"  | \n|\n |\n\n\n|^\s|\s$", text)
-    end = 0
-    for link in links:
-        assert end <= link.start_char < link.end_char <= len(text)
-        anchor = text[link.start_char : link.end_char]
-        assert anchor == anchor.strip() != ""
-        assert "\n" not in anchor
-        assert link.target_title == link.target_title.strip() != ""
-        assert not re.search(r"[\x00-\x1f#_]", link.target_title)
-        end = link.end_char
+    assert_prose(text, links)
     return text, len(links)
 
 
