@@ -58,7 +58,7 @@ def test_a_finished_dataset(tmp_path, capsys):
         "words  truncated       1  10.0 %  input that ends in the middle of a record or of a compressed stream",
         "",
         "stage  filtered  count   share  meaning",
-        "words  number        3  30.0 %  a constituent of numbers only",
+        "words  number        3  30.0 %  a constituent or mention of numbers only",
         "",
         "bad_record in words, 2 of 3:",
         "  toy, word 0",
