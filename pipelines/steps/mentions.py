@@ -86,6 +86,7 @@ class ReadTables(Stage):
 
     def plan(self, work: Work) -> list[TableUnit]:
         sides = read_manifest(Folder(self.documents)).sides
+        self._check_wikis([shard.path for shard in sides.get("pages", ())])
         rows = sum(shard.rows for side in ("pages", "redirects") for shard in sides.get(side, ()))
         size = sum(each.filesystem.get_file_info(each.table.path).size for each in self.dumps)
         ranges = n_ranges(rows + size // _BYTES_A_FACT, rows_a_range=ROWS_A_RANGE)
@@ -97,6 +98,21 @@ class ReadTables(Stage):
                 for first in range(0, len(paths), SIDES_A_UNIT)
             ]
         return [*units, *(TableUnit("sql", [], number, ranges) for number in range(len(self.dumps)))]
+
+    def _check_wikis(self, pages: Sequence[str]) -> None:
+        """UserError for a dump of another wiki than those of the documents: nothing would be found in it."""
+        if not self.dumps:
+            return
+        wikis: set[str] = set()
+        for path in pages:
+            with parquet_file(Folder(self.documents), path) as reader:
+                wikis.update(pc.unique(reader.read(columns=["source"], use_threads=False).column("source")).to_pylist())
+        for each in self.dumps:
+            if each.table.source not in wikis:
+                raise UserError(
+                    f"--tables {each.table.path}: is of {each.table.source}, and the documents are of "
+                    f"{', '.join(sorted(wikis)) or 'no wiki'}; give tables of the same wiki"
+                )
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
         for each in self.dumps:

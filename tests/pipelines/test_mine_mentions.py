@@ -438,6 +438,14 @@ def test_what_does_not_fit_a_dataset_given(tmp_path, minidump, capsys):
     assert "holds MentionPair records; give raw text, documents or mentions" in capsys.readouterr().err
 
 
+def test_tables_of_another_wiki_are_refused(tmp_path):
+    table = props(tmp_path)
+    other = tmp_path / "dewiki-20240101-page_props.sql.gz"
+    other.write_bytes(gzip.compress(gzip.decompress(table.read_bytes()).replace(b"enwiki", b"dewiki")))
+    with pytest.raises(UserError, match="is of dewiki, and the documents are of enwiki; give tables"):
+        run(tmp_path / "out", [wiki(tmp_path / "w.xml")], f"--tables={other}")
+
+
 def test_a_key_with_too_many_pairs_is_refused(tmp_path, minidump, monkeypatch):
     monkeypatch.setattr(pair_steps, "MOST_PAIRS_OF_A_KEY", 10)
     with pytest.raises(UserError, match="--all-pairs: one entity or surface alone has"):
