@@ -38,6 +38,7 @@ from transforms.mentions.titles import normalise, title_keys
 from transforms.sources.sql_tables import SqlTable, read_facts
 
 ROWS_A_RANGE = 2_000_000
+FACTS_A_FILE = 1_000_000
 SIDES_A_UNIT = 64
 ROW_GROUP = 8_192
 
@@ -125,7 +126,7 @@ class ReadTables(Stage):
     def process(self, unit: TableUnit, write: UnitWriter) -> None:
         if unit.side == "sql":
             dump = self.dumps[unit.dump]
-            for facts in read_facts(dump.filesystem, dump.table):
+            for facts in read_facts(dump.filesystem, dump.table, batch_rows=FACTS_A_FILE):
                 write.counters[f"{dump.table.table}_rows"] += facts.num_rows
                 write_ranges(write, "facts", keyed(facts, dump.table.source), ranges=unit.ranges)
             return

@@ -31,6 +31,7 @@ from transforms.parsing.sentences import Tokenizer
 SMALL = (
     (unit_steps, "MOST_SHARDS", 2),
     (mention_steps, "ROWS_A_RANGE", 20),
+    (mention_steps, "FACTS_A_FILE", 2),
     (mention_steps, "SIDES_A_UNIT", 1),
     (pair_steps, "MEMBERS_A_RANGE", 500),
     (pair_steps, "PAIRS_A_SHARD", 300),
