@@ -143,7 +143,7 @@ class ReadTables(Stage):
             write_ranges(write, "facts", facts_of_pages(table), ranges=unit.ranges)
 
 
-_BYTES_A_FACT = 20
+_BYTES_A_FACT = 10
 
 
 @dataclass(frozen=True)
