@@ -385,6 +385,7 @@ def test_masked_pairs(tmp_path, minidump):
     assert list(check_dataset(str(out))) == []
 
 
+@pytest.mark.heavy
 def test_by_the_command_with_workers(tmp_path, test_data, capsys):
     dump = test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2"
     flags = ("--shard-bytes=60000",)
