@@ -522,6 +522,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.heavy  # a process for each: a minute in all
 @pytest.mark.parametrize(("name", "make", "options", "outcome"), ROWS, ids=[row[0] for row in ROWS])
 def test_hostile(
     tmp_path: Path,
