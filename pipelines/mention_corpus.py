@@ -18,13 +18,14 @@ from pipelines.steps.aliases import CountSurfaces, PairAliases
 from pipelines.steps.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
 from pipelines.steps.pairs import Fetch, Group, OrderPairs, Pair
 from schemas import records
+from schemas.addresses import shown
 from schemas.errors import UserError
 from schemas.manifest import Input
 from schemas.storage import Folder
 from transforms.mentions.finding import MentionRules
 from transforms.mentions.masking import MaskRules, identified
 from transforms.mentions.pairs import PairRules
-from transforms.sources.inputs import file_sha256, locate
+from transforms.sources.inputs import address_of, file_sha256, locate
 from transforms.sources.sql_tables import open_table
 
 LINKED_FORMATS = ("wikipedia-xml", "wikipedia-html")
@@ -65,8 +66,8 @@ def _require_links(source: Given) -> None:
     remedy = "mentions are mined from hyperlinks; give a Wikipedia dump (XML or HTML), or documents made from one"
     if source.raw is not None:
         if not any(each.format.name in LINKED_FORMATS for each in source.raw.inputs):
-            shown = ", ".join(sorted({each.format.name for each in source.raw.inputs}))
-            raise UserError(f"--input: has no hyperlinks, being {shown}; {remedy}")
+            formats = ", ".join(sorted({each.format.name for each in source.raw.inputs}))
+            raise UserError(f"--input: has no hyperlinks, being {formats}; {remedy}")
     elif holds(source, records.DOCUMENTS):
         assert source.dataset is not None
         assert source.manifest is not None
@@ -80,7 +81,7 @@ def _dumps(tables: list[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
     for given in tables:
         filesystem, path = locate(given)
         if filesystem.get_file_info(path).type != fs.FileType.File:
-            raise UserError(f"--tables {given}: is no file; name each of page, redirect and page_props")
+            raise UserError(f"--tables {shown(given)}: is no file; name each of page, redirect and page_props")
         found.append((given, SqlFile(filesystem, open_table(filesystem, path))))
     found.sort(key=lambda each: (each[1].table.name, each[0]))
     for wiki in {each.table.source for _, each in found}:
@@ -94,7 +95,7 @@ def _dumps(tables: list[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
         Input(
             "file",
             posixpath.basename(each.table.path),
-            given,
+            address_of(given, each.table.path),
             file_sha256(each.filesystem, each.table.path),
             each.filesystem.get_file_info(each.table.path).size,
         )

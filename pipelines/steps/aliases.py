@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pipelines.exchange import n_ranges, read_range, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, shard_units
+from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
@@ -52,8 +52,7 @@ class PairAliases(Stage):
     min_count: int
 
     def plan(self, work: Work) -> list[Range]:
-        ranges = work.units("count_surfaces")[0][2] if work.units("count_surfaces") else 0
-        return [Range(index, ranges) for index in range(ranges)]
+        return range_units(work, "count_surfaces")
 
     def process(self, unit: Range, write: UnitWriter) -> None:
         files = write.work.files("count_surfaces", "surfaces")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.exchange import merge_sorted, n_ranges, read_range, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import All, Range, Shards, shard_units
+from pipelines.steps.units import All, Range, Shards, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.phrases.counting import (
@@ -75,8 +75,7 @@ class AddUp(Stage):
     min_frequency: int
 
     def plan(self, work: Work) -> list[Range]:
-        ranges = work.units("count")[0][2] if work.units("count") else 0
-        return [Range(index, ranges) for index in range(ranges)]
+        return range_units(work, "count")
 
     def process(self, unit: Range, write: UnitWriter) -> None:
         files = write.work.files("count", "counts")

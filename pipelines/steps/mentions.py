@@ -19,7 +19,7 @@ from pyarrow import fs
 
 from pipelines.exchange import n_ranges, read_range, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import All, Range, Shards, shard_units, shards_a_unit
+from pipelines.steps.units import All, Range, Shards, range_units, shard_units, shards_a_unit
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import MENTIONS, PAGES, REDIRECTS
@@ -242,8 +242,7 @@ class Resolve(Stage):
     documents: str = location()
 
     def plan(self, work: Work) -> list[Range]:
-        ranges = work.units("targets")[0][2] if work.units("targets") else 0
-        return [Range(index, ranges) for index in range(ranges)]
+        return range_units(work, "targets")
 
     def process(self, unit: Range, write: UnitWriter) -> None:
         work = write.work

@@ -18,7 +18,15 @@ import pyarrow.compute as pc
 from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.stages import Stage, UnitWriter, Work, location
 from pipelines.steps.contexts import RowRange, split_role
-from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, shard_units, shards_a_unit
+from pipelines.steps.units import (
+    LICENCE_COLUMNS,
+    Range,
+    Shards,
+    count_licences,
+    range_units,
+    shard_units,
+    shards_a_unit,
+)
 from schemas.errors import UserError
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIR_KINDS, PAIRED_FIELDS
@@ -103,8 +111,7 @@ class Pair(Stage):
     mentions: str = location()
 
     def plan(self, work: Work) -> list[Range]:
-        ranges = work.units("group")[0][2] if work.units("group") else 0
-        return [Range(index, ranges) for index in range(ranges)]
+        return range_units(work, "group")
 
     def process(self, unit: Range, write: UnitWriter) -> None:
         files = write.work.files("group", "members")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from pipelines.stages import Work
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 
@@ -41,6 +42,13 @@ def count_licences(rows: pa.Table, counters: Counter[str]) -> None:
     documents = rows.select(LICENCE_COLUMNS).group_by(LICENCE_COLUMNS).aggregate([])
     for licence in documents.column("licence").to_pylist():
         counters[f"licence:{licence}"] += 1
+
+
+def range_units(work: Work, stage: str) -> list[Range]:
+    """The ranges of an exchange whose map is a stage over Shards."""
+    units = work.units(stage)
+    ranges = units[0][2] if units else 0
+    return [Range(index, ranges) for index in range(ranges)]
 
 
 def shards_a_unit(dataset: Folder) -> int:

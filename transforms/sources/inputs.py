@@ -116,7 +116,7 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
             datasets[_identity(filesystem, path)] = here
         else:
             found += [
-                file._replace(address=_address(each, file.path))
+                file._replace(address=address_of(each, file.path))
                 for file in _with_formats(here, shown=shown(each), input_format=input_format, notices=notices)
             ]
     if datasets and found:
@@ -169,7 +169,7 @@ def locate(given: str) -> tuple[fs.FileSystem, str]:
     return filesystem, path + "/" * fixed.endswith("/") + address.rest[wildcard.start() :]
 
 
-def _address(given: str, path: str) -> str:
+def address_of(given: str, path: str) -> str:
     """Where a file lies that was found by what was given."""
     if not is_address(given):
         return path
