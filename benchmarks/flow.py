@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import corpus, options, runners
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import SIDE_TABLES, WORK, File, Stage, Work, close_stage, open_stage
+from pipelines.engine.worker_pool import LIMITS, Workers, usable_cores
 from pipelines.mine_contexts import COMMAND
-from pipelines.stages import SIDES, WORK, File, Stage, Work, close_stage, open_stage
-from pipelines.steps.contexts import CUT, KEPT
-from pipelines.workers import LIMITS, Workers, usable_cores
+from pipelines.stages.contexts import CUT, KEPT
 from schemas.errors import UserError
 from schemas.manifest import SPLITS
 from schemas.storage import Folder, parquet_file
@@ -163,7 +163,9 @@ def _holds(column: str, path: str) -> bool:
 def edges_of(written: Sequence[Written], reads: Iterable[Read] = READS) -> list[Edge]:
     """Stage to dataset for what is published, stage to stage and dataset to stage for what is read."""
     replaced = {each.file.supersedes: each.stage for each in written if each.file.supersedes}
-    published = [each for each in written if each.file.role in (*SPLITS, *SIDES) and each.file.path not in replaced]
+    published = [
+        each for each in written if each.file.role in (*SPLITS, *SIDE_TABLES) and each.file.path not in replaced
+    ]
     found = []
     for dataset, stages in WRITERS.items():
         for stage in stages:
@@ -211,7 +213,7 @@ def _shuffle(stage: str, name: str, elements: Sequence[tuple[str, int]]) -> Shuf
 # ---- The run
 
 
-def measure(builds: Sequence[Build], raw_bytes: int, do: Callable[[Work, Stage, list[int]], None]) -> Measured:
+def measure(builds: Sequence[DatasetBuild], raw_bytes: int, do: Callable[[Work, Stage, list[int]], None]) -> Measured:
     """Build the four datasets of the main job, from input of `raw_bytes`; `do` does units of an open stage."""
     written: list[Written] = []
     shuffles: list[Shuffle] = []
@@ -248,11 +250,11 @@ def _chunks(folder: Folder, path: str) -> dict[str, int]:
     return found
 
 
-def _stored(builds: Sequence[Build]) -> int:
+def _stored(builds: Sequence[DatasetBuild]) -> int:
     return sum(sum(build.output.sizes("", recursive=True).values()) for build in builds)
 
 
-def prepare(arguments: Sequence[str], folder: Path) -> tuple[list[Build], int, int]:
+def prepare(arguments: Sequence[str], folder: Path) -> tuple[list[DatasetBuild], int, int]:
     """What mine_contexts would build with these arguments: its datasets, the bytes of its input, its workers."""
     parser = options.command(COMMAND.module, COMMAND.description, output=str(folder / "contexts"))
     options.add_input(parser, takes=COMMAND.takes)

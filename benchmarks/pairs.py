@@ -23,14 +23,14 @@ import pyarrow as pa
 
 from benchmarks.memory import PeakMemory
 from pipelines import corpus, mention_corpus, options, runners
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import Stage, TaskWriter, Work
 from pipelines.mine_mentions import COMMAND
-from pipelines.progress import Progress
-from pipelines.stages import Stage, UnitWriter, Work
 from schemas.manifest import Input, read_manifest
 from schemas.records import MENTIONS
 from schemas.storage import Folder
-from transforms.phrases.occurrences import I64, U64, mix64
+from transforms.arrays import I64, U64, mix64
 
 SHARD = 50_000
 TOP, EXPONENT, RANKED = 0.1, 1.1, 100_000
@@ -132,7 +132,7 @@ class Make(Stage):
     def plan(self, work: Work) -> list[Part]:
         return [Part(first, min(SHARD, self.mentions - first)) for first in range(0, self.mentions, SHARD)]
 
-    def process(self, unit: Part, write: UnitWriter) -> None:
+    def process(self, unit: Part, write: TaskWriter) -> None:
         write.table("train", mentions(draw(*unit)))
         write.ledger.read += unit.n
         write.ledger.written += unit.n
@@ -148,7 +148,7 @@ def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
     stage = Make(mentions=number)
     source = Input("file", "made", "made", str(number))
     folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
-    made = corpus.built(Build(folder, MENTIONS, (stage,), (source,), stage.settings()))
+    made = corpus.built(DatasetBuild(folder, MENTIONS, (stage,), (source,), stage.settings()))
     builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
     for build in builds:
         build.begin(resume=False)

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.memory import PeakMemory
+from transforms.arrays import mix64
 from transforms.mentions.redirects import TITLES, follow, lookup
 from transforms.mentions.titles import title_keys
-from transforms.phrases.occurrences import mix64
 
 I64 = npt.NDArray[np.int64]
 

@@ -26,15 +26,16 @@ import pyarrow.compute as pc
 import xxhash
 
 from benchmarks.memory import PeakMemory
-from pipelines import corpus, launch, options, runners
-from pipelines.builds import Build
+from pipelines import cli as launch
+from pipelines import corpus, options, runners
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
 from pipelines.mine_contexts import COMMAND
-from pipelines.progress import Progress
-from pipelines.stages import Stage, UnitWriter, Work, location
 from schemas import records
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.storage import Folder, parquet_file
-from transforms.phrases.occurrences import mix64, string_bytes
+from transforms.arrays import mix64, string_bytes
 
 _WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
 _IDS = ("doc_id", "sentence_id")
@@ -61,7 +62,7 @@ class Vary(Stage):
     def plan(self, work: Work) -> list[Copy]:
         return [Copy(number) for number in range(self.copies)]
 
-    def process(self, unit: Copy, write: UnitWriter) -> None:
+    def process(self, unit: Copy, write: TaskWriter) -> None:
         rare = rare_words(self.sentences, self.rare)
         folder = Folder(self.base)
         for shard in read_manifest(folder).shards:
@@ -115,10 +116,10 @@ def _base_shard(base: str, path: str, rare: frozenset[bytes]) -> tuple[pa.Table,
     return table, np.concatenate(places), np.concatenate(seeds)
 
 
-def vary(base: Folder, schema: pa.Schema, output: Folder, sentences: Folder, copies: int, rare: int) -> Build:
+def vary(base: Folder, schema: pa.Schema, output: Folder, sentences: Folder, copies: int, rare: int) -> DatasetBuild:
     stage = Vary(copies=copies, rare=rare, base=base.uri, sentences=sentences.uri)
     source = Input("dataset", "base", base.uri, read_manifest(base).fingerprint)
-    return Build(output, schema, (stage,), (source,), stage.settings())
+    return DatasetBuild(output, schema, (stage,), (source,), stage.settings())
 
 
 def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, rare: int, workers: int) -> None:
@@ -127,7 +128,7 @@ def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, r
     parsed = vary(sentences, records.SENTENCES, Folder(str(work / "sentences")), sentences, copies, rare)
     # The documents stand as the input of the sentences, as after a real parse.
     lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
-    parsed = Build(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)
+    parsed = DatasetBuild(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)
     builds = [texts, parsed]
     for build in builds:
         build.begin(resume=False)
@@ -225,7 +226,7 @@ def main() -> None:
 
 def _occurrences(sentences: Folder) -> int:
     """Occurrences of phrases in the base, by the default rules."""
-    from pipelines.steps.count import read_sentences
+    from pipelines.stages.count import read_sentences
     from transforms.phrases.counting import count_shard
     from transforms.phrases.normalise import PhraseRules
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.options import choice_of_labels, parser_options
-from pipelines.steps.contexts import Choose, Cut, Keep, Order
-from pipelines.steps.count import AddUp, Count, Select
-from pipelines.steps.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
-from pipelines.steps.parse import Parse
+from pipelines.stages.contexts import Choose, Cut, Keep, Order
+from pipelines.stages.count import AddUp, Count, Select
+from pipelines.stages.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
+from pipelines.stages.parse import Parse
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input, Manifest, read_manifest
@@ -31,27 +31,27 @@ from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
 
 
-class Dataset(NamedTuple):
+class ChainDataset(NamedTuple):
     """A dataset of the chain: one that is there (`build` is None) or one to be built."""
 
     folder: Folder
     fingerprint: str
-    build: Build | None = None
+    build: DatasetBuild | None = None
 
     @property
     def as_input(self) -> Input:
         return Input("dataset", self.folder.name, self.folder.uri, self.fingerprint)
 
 
-def built(build: Build) -> Dataset:
-    return Dataset(build.output, build.fingerprint, build)
+def built(build: DatasetBuild) -> ChainDataset:
+    return ChainDataset(build.output, build.fingerprint, build)
 
 
 class Given(NamedTuple):
     """What the user gave as --input: raw files, or one dataset of an earlier stage."""
 
     raw: RawFiles | None
-    dataset: Dataset | None = None
+    dataset: ChainDataset | None = None
     manifest: Manifest | None = None
 
 
@@ -64,7 +64,7 @@ def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
         raise UserError("--input: takes one phrasemill dataset at most, got " + ", ".join(inputs))
     folder = Folder(inputs[0])
     manifest = read_manifest(folder)
-    return Given(None, Dataset(folder, manifest.fingerprint), manifest)
+    return Given(None, ChainDataset(folder, manifest.fingerprint), manifest)
 
 
 def holds(source: Given, schema: pa.Schema) -> bool:
@@ -78,7 +78,7 @@ def documents(
     output: Folder,
     *,
     takes: str = "raw text, documents or sentences",
-) -> Dataset:
+) -> ChainDataset:
     """Raw files -> documents; or the documents dataset that was given."""
     if source.raw is None:
         assert source.dataset is not None
@@ -110,7 +110,7 @@ def documents(
         for each in source.raw.inputs
     )
     return built(
-        Build(
+        DatasetBuild(
             output=output,
             schema=records.DOCUMENTS,
             stages=(stage, FindDuplicateIds(), FindDuplicates(), Drop()),
@@ -121,7 +121,9 @@ def documents(
     )
 
 
-def sentences(source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder) -> list[Dataset]:
+def sentences(
+    source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
+) -> list[ChainDataset]:
     """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
     if holds(source, records.SENTENCES):
         assert source.dataset is not None
@@ -136,7 +138,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
         documents=before.folder.uri,
         means=means,
     )
-    build = Build(
+    build = DatasetBuild(
         output=output,
         schema=records.SENTENCES,
         stages=(stage,),
@@ -147,7 +149,7 @@ def sentences(source: Given, options: argparse.Namespace, output: Folder, docume
     return [before, built(build)]
 
 
-def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) -> Dataset:
+def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | None) -> ChainDataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
     made_from = manifest.inputs[0]
     found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
@@ -158,7 +160,7 @@ def documents_of(dataset: Dataset, manifest: Manifest, elsewhere: str | None) ->
         raise UserError(f"{remedy} ({error})") from error
     if documents_manifest.fingerprint != made_from.hash:
         raise UserError(f"{remedy}; {found} holds others (fingerprint {documents_manifest.fingerprint[:16]})")
-    return Dataset(found, documents_manifest.fingerprint)
+    return ChainDataset(found, documents_manifest.fingerprint)
 
 
 def phrase_rules(options: argparse.Namespace) -> PhraseRules:
@@ -173,7 +175,7 @@ def phrase_rules(options: argparse.Namespace) -> PhraseRules:
     )
 
 
-def phrases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dataset:
+def phrases(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
     """Sentences -> the most frequent phrases."""
     most = options.max_phrases
     if most is None and options.min_frequency is None:
@@ -181,7 +183,7 @@ def phrases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dat
     add_up = AddUp(max_phrases=most, min_frequency=options.min_frequency or 1)
     count = Count(rules=phrase_rules(options), sentences=before.folder.uri)
     return built(
-        Build(
+        DatasetBuild(
             output=output,
             schema=records.PHRASES,
             stages=(count, add_up, Select(max_phrases=most)),
@@ -192,8 +194,8 @@ def phrases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dat
 
 
 def contexts(
-    documents: Dataset, sentences: Dataset, phrases: Dataset, options: argparse.Namespace, output: Folder
-) -> Dataset:
+    documents: ChainDataset, sentences: ChainDataset, phrases: ChainDataset, options: argparse.Namespace, output: Folder
+) -> ChainDataset:
     """Phrases + sentences + documents -> masked contexts in triplets."""
     rules = phrase_rules(options)
     texts, parsed, vocabulary = (each.folder.uri for each in (documents, sentences, phrases))
@@ -215,7 +217,7 @@ def contexts(
         documents=texts,
     )
     return built(
-        Build(
+        DatasetBuild(
             output=output,
             schema=records.CONTEXTS,
             stages=(choose, keep, cut, Order()),
@@ -226,5 +228,5 @@ def contexts(
     )
 
 
-def to_build(chain: Sequence[Dataset]) -> list[Build]:
+def to_build(chain: Sequence[ChainDataset]) -> list[DatasetBuild]:
     return [each.build for each in chain if each.build is not None]

@@ -1,4 +1,4 @@
-"""On a worker of a cluster: units are done in watched processes there too (`pipelines/workers.py`).
+"""On a worker of a cluster: units are done in watched processes there too (`pipelines/engine/worker_pool.py`).
 
 A runner's worker is one process that is handed units by as many threads as the runner likes. They share one crew, so
 that a machine does as many units at once as it has cores, loads each model once a process, and does not go down with
@@ -17,10 +17,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipelines.builds import Build
-from pipelines.hold import heed
-from pipelines.stages import Completion, Fault, Stage, Work, close_stage, finished_unit, note_fault, open_stage
-from pipelines.workers import Limits, Workers, usable_cores
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import heed
+from pipelines.engine.stage import Completion, Fault, Stage, Work, close_stage, finished_unit, note_fault, open_stage
+from pipelines.engine.worker_pool import Limits, Workers, usable_cores
 from schemas.manifest import is_dataset
 
 
@@ -52,7 +52,7 @@ class OnCluster:
         if not is_dataset(work.folder):
             close_stage(work, stage, max_reject_rate=self.max_reject_rate)
 
-    def finish(self, build: Build) -> None:
+    def finish(self, build: DatasetBuild) -> None:
         heed(build.output, self.run)
         build.finish()
 

@@ -9,11 +9,11 @@ import argparse
 import sys
 
 from pipelines import corpus
-from pipelines.launch import Command, main
+from pipelines.cli import Command, main
 from schemas.storage import Folder
 
 
-def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.ChainDataset]:
     return [corpus.documents(source, options, output)]
 
 

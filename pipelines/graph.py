@@ -16,18 +16,18 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from pipelines.builds import Build
 from pipelines.crew import OnCluster
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import Completion, Stage, Tally, Work
+from pipelines.engine.worker_checks import Software, check_worker
 from pipelines.local import LocalPool
 from pipelines.pools import POOL, tell_apart
-from pipelines.readiness import Software, check_worker
-from pipelines.stages import Completion, Stage, Tally, Work
 
 _Count = tuple[str, int]
 
 
 def build_graph(
-    builds: Sequence[Build],
+    builds: Sequence[DatasetBuild],
     options: PipelineOptions,
     *,
     cluster: OnCluster | None = None,
@@ -81,7 +81,7 @@ class RunStage(beam.PTransform):
 class Begin(beam.DoFn):
     """Looks at the worker, if it is not the machine that submits."""
 
-    def __init__(self, submitted: Software | None, builds: Sequence[Build]) -> None:
+    def __init__(self, submitted: Software | None, builds: Sequence[DatasetBuild]) -> None:
         self._submitted, self._builds = submitted, builds
 
     def process(self, element: bytes) -> Iterator[int]:
@@ -158,7 +158,7 @@ class CloseStage(beam.DoFn):
 class Finish(beam.DoFn):
     """Publishes a dataset."""
 
-    def __init__(self, build: Build, cluster: OnCluster | None) -> None:
+    def __init__(self, build: DatasetBuild, cluster: OnCluster | None) -> None:
         self._build, self._cluster = build, cluster
 
     def process(self, element: int) -> Iterator[int]:

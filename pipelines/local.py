@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from pipelines.builds import Build
-from pipelines.hold import Hold
-from pipelines.progress import AtWork, Progress
-from pipelines.stages import (
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import Lease
+from pipelines.engine.progress import AtWork, Progress
+from pipelines.engine.stage import (
     WHOLE,
     Fault,
     Slice,
@@ -23,7 +23,7 @@ from pipelines.stages import (
     rejects_error,
     too_many_rejects,
 )
-from pipelines.workers import Limits, Workers, resident_memory
+from pipelines.engine.worker_pool import Limits, Workers, resident_memory
 from schemas.errors import UserError
 
 
@@ -32,7 +32,7 @@ class LocalPool:
 
     _running: LocalPool | None = None
 
-    def __init__(self, workers: int, progress: Progress, hold: Hold, limits: Limits, max_reject_rate: float) -> None:
+    def __init__(self, workers: int, progress: Progress, hold: Lease, limits: Limits, max_reject_rate: float) -> None:
         self.failure: BaseException | None = None
         self._progress = progress
         self._hold = hold
@@ -95,7 +95,7 @@ class LocalPool:
             close_stage(work, stage, max_reject_rate=self._max_reject_rate)
             self._progress.end()
 
-    def finish(self, build: Build) -> None:
+    def finish(self, build: DatasetBuild) -> None:
         with self._kept_failure():
             self._hold.release(build.output)
             build.finish()

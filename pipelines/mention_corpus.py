@@ -11,12 +11,12 @@ import posixpath
 
 from pyarrow import fs
 
-from pipelines.builds import Build
-from pipelines.corpus import Dataset, Given, built, documents, holds
+from pipelines.corpus import ChainDataset, Given, built, documents, holds
+from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.options import kinds_of_pairs
-from pipelines.steps.aliases import CountSurfaces, PairAliases
-from pipelines.steps.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
-from pipelines.steps.pairs import Fetch, Group, OrderPairs, Pair
+from pipelines.stages.aliases import CountSurfaces, PairAliases
+from pipelines.stages.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
+from pipelines.stages.pairs import Fetch, Group, OrderPairs, Pair
 from schemas import records
 from schemas.addresses import shown
 from schemas.errors import UserError
@@ -32,7 +32,9 @@ LINKED_FORMATS = ("wikipedia-xml", "wikipedia-html")
 """Formats that have hyperlinks."""
 
 
-def mentions(source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder) -> list[Dataset]:
+def mentions(
+    source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
+) -> list[ChainDataset]:
     """Documents -> mentions, with the documents; or the mentions dataset that was given."""
     if source.dataset is not None and holds(source, records.MENTIONS):
         if options.tables:
@@ -51,7 +53,7 @@ def mentions(source: Given, options: argparse.Namespace, output: Folder, documen
         Resolve(documents=texts),
         find,
     )
-    build = Build(
+    build = DatasetBuild(
         output=output,
         schema=records.MENTIONS,
         stages=stages,
@@ -119,11 +121,11 @@ def mention_rules(options: argparse.Namespace) -> MentionRules:
     )
 
 
-def aliases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dataset:
+def aliases(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
     """Mentions -> pairs of surfaces of one entity."""
     pair = PairAliases(aliases_per_entity=options.aliases_per_entity, min_count=options.min_alias_count)
     return built(
-        Build(
+        DatasetBuild(
             output=output,
             schema=records.ALIAS_PAIRS,
             stages=(CountSurfaces(mentions=before.folder.uri), pair),
@@ -133,7 +135,7 @@ def aliases(before: Dataset, options: argparse.Namespace, output: Folder) -> Dat
     )
 
 
-def pairs(before: Dataset, options: argparse.Namespace, output: Folder) -> Dataset:
+def pairs(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
     """Mentions -> pairs of mentions of one entity or of one surface."""
     rules = PairRules(
         kinds=kinds_of_pairs(options),
@@ -146,7 +148,7 @@ def pairs(before: Dataset, options: argparse.Namespace, output: Folder) -> Datas
     group = Group(rules=rules, validation_rate=options.validation_rate, seed=options.seed, mentions=texts)
     order = OrderPairs(masks=masks)
     return built(
-        Build(
+        DatasetBuild(
             output=output,
             schema=records.MENTION_PAIRS if masks is None else records.MASKED_MENTION_PAIRS,
             stages=(group, Pair(rules=rules, seed=options.seed, mentions=texts), Fetch(mentions=texts), order),

@@ -12,11 +12,11 @@ import argparse
 import sys
 
 from pipelines import corpus, mention_corpus, options
-from pipelines.launch import Command, main
+from pipelines.cli import Command, main
 from schemas.storage import Folder
 
 
-def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.Dataset]:
+def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.ChainDataset]:
     chain = mention_corpus.mentions(source, options, output.beside("-mentions"), output.beside("-documents"))
     pairs = mention_corpus.pairs(chain[-1], options, output)
     if options.units:  # a slice is of the pairs, which need no aliases

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from pipelines.stages import Slice
-from pipelines.workers import LIMITS
+from pipelines.engine.stage import Slice
+from pipelines.engine.worker_pool import LIMITS
 from schemas.addresses import shown
 from schemas.errors import UserError
 from schemas.records import PAIR_KINDS, PHRASE_LABELS

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.stages import REJECTS_ROLE, WORK, Completion
+from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
 from schemas.errors import UserError
 from schemas.manifest import Ledger, is_dataset, read_manifest
 from schemas.records import REJECT_REASONS

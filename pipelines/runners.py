@@ -18,16 +18,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipelines.builds import Build
 from pipelines.crew import OnCluster, Terms
-from pipelines.following import Follower
-from pipelines.hold import Hold
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import Lease
+from pipelines.engine.monitor import Monitor
+from pipelines.engine.preflight import Submission
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import WORK, StageError
+from pipelines.engine.worker_checks import software
+from pipelines.engine.worker_pool import LIMITS, Limits, WorkerTraceback, usable_cores
 from pipelines.local import LocalPool
-from pipelines.preflight import Submission
-from pipelines.progress import Progress
-from pipelines.readiness import software
-from pipelines.stages import WORK, StageError
-from pipelines.workers import LIMITS, Limits, WorkerTraceback, usable_cores
 from schemas.addresses import without_secrets
 from schemas.errors import UserError
 from schemas.manifest import is_dataset
@@ -37,7 +37,7 @@ _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachabl
 
 
 def run(
-    builds: Sequence[Build],
+    builds: Sequence[DatasetBuild],
     *,
     workers: int | None = None,
     submission: Submission | None = None,
@@ -49,12 +49,12 @@ def run(
 ) -> dict[str, int]:
     """Build the datasets in order, as one Beam job. Raises what stopped it, UserError for what a user can mend.
 
-    On this machine, or by the `submission` that `pipelines/preflight.py` prepared. `workers`: processes on a machine,
-    None for one a core. `command` is what goes on with the run, should it end early. More than `max_reject_rate` of
+    On this machine, or by the `submission` of `pipelines/engine/preflight.py`. `workers`: processes on a machine, None
+    for one a core. `command` is what goes on with the run, should it end early. More than `max_reject_rate` of
     a stage's input among its rejects ends the run. Returns the counters that Beam kept, as "stage/name"; none where
     it was this machine's work.
     """
-    hold = Hold([build.output for build in builds], command=command, figures=lambda: progress.figures().to_json())
+    hold = Lease([build.output for build in builds], command=command, figures=lambda: progress.figures().to_json())
     if submission is not None:
         cluster = OnCluster(hold.run, Terms(workers, limits), max_reject_rate)
         with hold:
@@ -74,7 +74,7 @@ def run(
 # Beam takes two seconds to import: not for --help, not in the worker processes.
 
 
-def _run_here(builds: Sequence[Build], beam_args: Sequence[str], pool: LocalPool) -> None:
+def _run_here(builds: Sequence[DatasetBuild], beam_args: Sequence[str], pool: LocalPool) -> None:
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from pipelines.graph import build_graph
@@ -90,10 +90,10 @@ def _run_here(builds: Sequence[Build], beam_args: Sequence[str], pool: LocalPool
 
 
 def _run_elsewhere(
-    builds: Sequence[Build],
+    builds: Sequence[DatasetBuild],
     submission: Submission,
     cluster: OnCluster,
-    hold: Hold,
+    hold: Lease,
     progress: Progress,
 ) -> dict[str, int]:
     pipeline = submitted_pipeline(builds, submission, cluster)
@@ -113,7 +113,7 @@ def _run_elsewhere(
     try:
         result = pipeline.run()
         with (
-            Follower(builds, progress, hold, max_reject_rate=cluster.max_reject_rate, end=stop),
+            Monitor(builds, progress, hold, max_reject_rate=cluster.max_reject_rate, end=stop),
             progress.watching(_nobody),
         ):
             result.wait_until_finish()
@@ -129,7 +129,7 @@ def _run_elsewhere(
     return _counters(result)
 
 
-def submitted_pipeline(builds: Sequence[Build], submission: Submission, cluster: OnCluster) -> Any:
+def submitted_pipeline(builds: Sequence[DatasetBuild], submission: Submission, cluster: OnCluster) -> Any:
     """The Beam pipeline of a run on a cluster. UserError for what Beam finds wrong with its options."""
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -12,9 +12,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.hold import holder, is_alive, read_run, read_slices
-from pipelines.progress import RunFigures, bar_columns, duration
-from pipelines.stages import Slice, Work
+from pipelines.engine.lease import holder, is_alive, read_run, read_slices
+from pipelines.engine.progress import RunFigures, bar_columns, duration
+from pipelines.engine.stage import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage import Folder

@@ -20,14 +20,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from schemas.breaches import Breach, Broken, shown
+from schemas.checks import Broken, Violation, quoted
 from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError, storage_error
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
-from schemas.mention_rules import broken_pages
+from schemas.mention_checks import broken_pages
 from schemas.offsets import MADE_FROM, check_offsets, find_origin
+from schemas.record_checks import OPTIONS, checks_of
 from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
-from schemas.rules import OPTIONS, rules_of
 from schemas.storage import Folder, parquet_file
 
 _SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
@@ -104,9 +104,9 @@ def _malformed(manifest: Manifest) -> Iterator[str]:
         for index, shard in enumerate(shards):
             path = f"data/{name}-{index:05d}-of-{len(shards):05d}" if is_split else f"{name}/part-{index:05d}"
             if shard.path != f"{path}.parquet":
-                yield f"file {index:,} of {shown(name)} is {shown(shard.path)} instead of {shown(path + '.parquet')}"
+                yield f"file {index:,} of {quoted(name)} is {quoted(shard.path)} instead of {quoted(path + '.parquet')}"
             if not (_is_count(shard.rows) and _is_count(shard.bytes) and isinstance(shard.sha256, str)):
-                yield f"{shown(shard.path)} has rows {shard.rows!r}, bytes {shard.bytes!r}, sha256 {shard.sha256!r}"
+                yield f"{quoted(shard.path)} has rows {shard.rows!r}, bytes {shard.bytes!r}, sha256 {shard.sha256!r}"
     counts = {f"licences, {name}": n for name, n in manifest.licences.items()}
     for stage in manifest.stages:
         counts |= {f"stage {stage.name}, counter {name}": n for name, n in stage.counters.items()}
@@ -137,7 +137,7 @@ def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
             yield _manifest_finding(folder, f"{name} are {_brief(data.get(name))} instead of {_brief(expected[name])}")
     for kind, known, named in (("split", SPLITS, manifest.splits), ("side", tuple(_SIDES), manifest.sides)):
         for each in sorted({*named} - {*known}):
-            yield _manifest_finding(folder, f"there is no {kind} {shown(each)}, only {', '.join(known)}")
+            yield _manifest_finding(folder, f"there is no {kind} {quoted(each)}, only {', '.join(known)}")
     if not folder.exists(_CARD):
         yield Finding(f"{folder}/{_CARD}", "is missing", _COPY)
 
@@ -167,7 +167,7 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
             )
         unknown = {*ledger.rejected} - {*REJECT_REASONS} | {*ledger.filtered} - {*FILTER_REASONS}
         for reason in sorted(unknown):
-            yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {shown(reason)}")
+            yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {quoted(reason)}")
     names = [stage.name for stage in manifest.stages]
     yield from _check_counts_of_sides(dataset)
     for one, other, what in _equalities(manifest, {*names}):
@@ -292,7 +292,7 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
         rows, ledger = found[stage, reason], said.get((stage, reason), 0)
         if rows != ledger:
             problem = (
-                f"{rows:,} rows of stage {shown(stage)} have the reason {shown(reason)}; its ledger says {ledger:,}"
+                f"{rows:,} rows of stage {quoted(stage)} have the reason {quoted(reason)}; its ledger says {ledger:,}"
             )
             yield Finding(place, problem, _ROWS)
 
@@ -315,14 +315,14 @@ def _check_pages(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
         documents.update(table.column("source").to_pylist())
     for source in sorted(pages):
         if documents[source] > pages[source]:
-            problem = f"{pages[source]:,} rows of source {shown(source)}; it has {documents[source]:,} documents"
+            problem = f"{pages[source]:,} rows of source {quoted(source)}; it has {documents[source]:,} documents"
             yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
 
 
 def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """What must hold for each row (schemas/rules.py), in the shards that can be read."""
+    """What must hold for each row (schemas/record_checks.py), in the shards that can be read."""
     manifest = dataset.manifest
-    rules = rules_of(manifest)
+    rules = checks_of(manifest)
     for split, shards in manifest.splits.items():
         for shard in shards:
             if shard.path not in sound:
@@ -339,8 +339,8 @@ def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             yield from broken.findings()
     if not all(shard.path in sound for shard in manifest.shards):
         return
-    for breach in rules.end(dataset):
-        yield _breach_finding(dataset.folder, breach)
+    for violation in rules.end(dataset):
+        yield _breach_finding(dataset.folder, violation)
     for problem in rules.totals():
         yield Finding(f"{dataset.folder}/{MANIFEST}", problem, _ROWS)
 
@@ -374,9 +374,9 @@ class _Gathered:
             yield Finding(self._place, problem + _and_more(self._more[rule]), _ROWS)
 
 
-def _breach_finding(folder: Folder, breach: Breach) -> Finding:
-    problem = f"row {breach.rows[0]:,}: {breach.rule}" + (f": {breach.detail}" if breach.detail else "")
-    return Finding(f"{folder}/{breach.shard.path}", problem + _and_more(len(breach.rows)), _ROWS)
+def _breach_finding(folder: Folder, violation: Violation) -> Finding:
+    problem = f"row {violation.rows[0]:,}: {violation.rule}" + (f": {violation.detail}" if violation.detail else "")
+    return Finding(f"{folder}/{violation.shard.path}", problem + _and_more(len(violation.rows)), _ROWS)
 
 
 def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
@@ -393,8 +393,8 @@ def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]
     here, there = len(dataset.shards()), len(origin.shards())
     if dataset.manifest.record == "Sentence" and here != there:
         yield Finding(str(dataset.folder), f"has {here:,} shards; {origin.folder} has {there:,}", _ROWS)
-    for breach in check_offsets(dataset, origin):
-        yield _breach_finding(dataset.folder, breach)
+    for violation in check_offsets(dataset, origin):
+        yield _breach_finding(dataset.folder, violation)
 
 
 def _documents_of(dataset: Dataset, documents: str | None) -> str | None:

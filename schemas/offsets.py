@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.breaches import I64, U64, Breach, hashes, nested, shown
+from schemas.checks import I64, U64, Violation, hashes, nested, quoted
 from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError
 from schemas.records import PAIRED_FIELDS, PROVENANCE
@@ -66,7 +66,7 @@ def find_origin(dataset: Dataset, elsewhere: str | None) -> Dataset:
     raise UserError(reason)
 
 
-def check_offsets(dataset: Dataset, origin: Dataset) -> Iterator[Breach]:
+def check_offsets(dataset: Dataset, origin: Dataset) -> Iterator[Violation]:
     """The rows whose offsets do not point at their text in the dataset that they were made from."""
     match dataset.manifest.record:
         case "Sentence":
@@ -79,7 +79,7 @@ def check_offsets(dataset: Dataset, origin: Dataset) -> Iterator[Breach]:
             return _pairs(dataset, origin)
 
 
-def _sentences(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
+def _sentences(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
     for shard, texts_shard in zip(dataset.shards(), documents.shards(), strict=False):
         texts = _columns(documents.table(texts_shard, columns=["doc_id", "text"]), "doc_id", "text")
         by_id: dict[str, str] = dict(zip(*texts, strict=True))
@@ -87,8 +87,8 @@ def _sentences(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
         ids, doc_ids, starts, sentences = _columns(table, "sentence_id", "doc_id", "start_char", "text")
         absent = [row for row, doc_id in enumerate(doc_ids) if doc_id not in by_id]
         if absent:
-            detail = f"{shown(doc_ids[absent[0]])} is not in {documents.folder}/{texts_shard.path}"
-            yield Breach(
+            detail = f"{quoted(doc_ids[absent[0]])} is not in {documents.folder}/{texts_shard.path}"
+            yield Violation(
                 shard, "the document is not in the shard of documents of the same number", _rows(absent), detail
             )
         wrong = [
@@ -99,8 +99,8 @@ def _sentences(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
         if wrong:
             row = wrong[0]
             there = by_id[doc_ids[row]][starts[row] : starts[row] + len(sentences[row])]
-            detail = f"{shown(ids[row])}: {shown(sentences[row])}, in the document {shown(there)}"
-            yield Breach(shard, "the text does not stand at start_char in the document", _rows(wrong), detail)
+            detail = f"{quoted(ids[row])}: {quoted(sentences[row])}, in the document {quoted(there)}"
+            yield Violation(shard, "the text does not stand at start_char in the document", _rows(wrong), detail)
 
 
 def _rows(rows: list[int]) -> I64:
@@ -114,7 +114,7 @@ def _columns(table: pa.Table, *names: str) -> list[list[Any]]:
 _COLUMNS = ["phrase", "surface", "context", "mask_start", "doc_id", "start_char", "end_char", *PROVENANCE_NAMES]
 
 
-def _contexts(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
+def _contexts(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
     mask = str(dataset.manifest.options["mask_token"])
     chunk: list[RowGroup] = []
     held = 0
@@ -129,7 +129,7 @@ def _contexts(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
         yield from _chunk(chunk, documents, mask)
 
 
-def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Breach]:
+def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Violation]:
     """Contexts of some row groups, document by document."""
     table = pa.concat_tables([group.table for group in chunk]).combine_chunks()
     places = [(group.shard, group.first_row, group.table.num_rows) for group in chunk]
@@ -155,20 +155,20 @@ def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Bre
             text, *expected = by_id[doc_id]
             around = (context[:mask_start], context[mask_start + len(mask) :])
             for rule, detail in _problems(text, start, end, surface, around, mask):
-                wrong.setdefault(rule, {})[row] = f"{shown(phrase)} in {shown(doc_id)}: {detail}"
+                wrong.setdefault(rule, {})[row] = f"{quoted(phrase)} in {quoted(doc_id)}: {detail}"
             if origin != expected:
-                detail = f"{shown(doc_id)}: {origin} instead of {expected}"
+                detail = f"{quoted(doc_id)}: {origin} instead of {expected}"
                 wrong.setdefault(f"{', '.join(PROVENANCE_NAMES)} are not the document's", {})[row] = detail
     absent = np.flatnonzero(~seen).tolist()
     if absent:
         doc_ids = table.column("doc_id")
-        wrong["the document is not in the documents dataset"] = {row: shown(doc_ids[row].as_py()) for row in absent}
+        wrong["the document is not in the documents dataset"] = {row: quoted(doc_ids[row].as_py()) for row in absent}
     for rule, details in wrong.items():
         before = 0
         for shard, first_row, n in places:
             here = [row for row in sorted(details) if before <= row < before + n]
             if here:
-                yield Breach(shard, rule, _rows(here) - before + first_row, details[here[0]])
+                yield Violation(shard, rule, _rows(here) - before + first_row, details[here[0]])
             before += n
 
 
@@ -177,7 +177,7 @@ def _problems(
 ) -> Iterator[tuple[str, str]]:
     """The rules that a context breaks, each with what is wrong; `around` is what stands before and behind its mask."""
     if text[start:end] != surface:
-        detail = f"{shown(surface)}, in the document {shown(text[start:end])}"
+        detail = f"{quoted(surface)}, in the document {quoted(text[start:end])}"
         yield "the surface does not stand at start_char in the document", detail
     # Up to the masks beside this one the context is the document's text, with a blank for a line break.
     before, after = around[0].rpartition(mask)[2], around[1].partition(mask)[0]
@@ -189,8 +189,8 @@ def _problems(
         one_line(text_before).endswith(before) and one_line(text_after).startswith(after)
         for one_line in (_quick_line, _one_line)
     ):
-        there = f"{shown(text_before[-30:])} and {shown(text_after[:30])}"
-        detail = f"{shown(before[-30:] + mask + after[:30])}, in the document {there}"
+        there = f"{quoted(text_before[-30:])} and {quoted(text_after[:30])}"
+        detail = f"{quoted(before[-30:] + mask + after[:30])}, in the document {there}"
         yield "the context is not the document's text around the phrase", detail
 
 
@@ -250,7 +250,7 @@ class _Texts:
         return _Text(text, provenance, list(zip(*spans, strict=True)))
 
 
-def _mentions(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
+def _mentions(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
     texts = _Texts(documents)
     for shard in dataset.shards():
         wrong: dict[str, dict[int, str]] = {}
@@ -260,7 +260,7 @@ def _mentions(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
             rows = zip(numbers, *_columns(group.table, *_IN_TEXT), strict=True)
             for row, (number, doc_id, *mention) in enumerate(rows, start=group.first_row):
                 if number < 0:
-                    wrong.setdefault("the document is not in the documents dataset", {})[row] = shown(doc_id)
+                    wrong.setdefault("the document is not in the documents dataset", {})[row] = quoted(doc_id)
                     continue
                 if doc_id != last:
                     last, document = doc_id, texts.get(number, doc_id)
@@ -268,7 +268,7 @@ def _mentions(dataset: Dataset, documents: Dataset) -> Iterator[Breach]:
                 for rule, detail in _mention_problems(document, anchors, *mention):
                     wrong.setdefault(rule, {})[row] = detail
         for rule, details in wrong.items():
-            yield Breach(shard, rule, _rows([*details]), next(iter(details.values())))
+            yield Violation(shard, rule, _rows([*details]), next(iter(details.values())))
 
 
 def _anchors(document: _Text) -> dict[str, int]:
@@ -293,10 +293,10 @@ def _mention_problems(
     """The rules that a mention breaks, each with what is wrong."""
     begin = sentence_id.rpartition("#")[2]
     at = int(begin) if begin.isdecimal() else 0
-    where_ = f"{shown(mention)} in {shown(sentence_id)}"
+    where_ = f"{quoted(mention)} in {quoted(sentence_id)}"
     if not document.text.startswith(text, at):
         there = document.text[at : at + len(text)]
-        yield "the text does not stand where sentence_id says", f"{where_}: {shown(text)}, there {shown(there)}"
+        yield "the text does not stand where sentence_id says", f"{where_}: {quoted(text)}, there {quoted(there)}"
         return
     place = f"{where_}: [{at + start:,}:{at + end:,}]"
     if origin == "link" and (at + start, at + end) not in document.links:
@@ -305,7 +305,7 @@ def _mention_problems(
         yield "the document has no link with this anchor before the mention", place
     title = document.provenance[PROVENANCE_NAMES.index("title")]
     if origin == "title" and not title.startswith(mention):
-        yield "the mention is not the document's title", f"{where_}: {shown(title)}"
+        yield "the mention is not the document's title", f"{where_}: {quoted(title)}"
     if [*provenance] != document.provenance:
         detail = f"{where_}: {[*provenance]} instead of {document.provenance}"
         yield f"{', '.join(PROVENANCE_NAMES)} are not the document's", detail
@@ -314,7 +314,7 @@ def _mention_problems(
 # Pairs
 
 
-def _pairs(dataset: Dataset, mentions: Dataset) -> Iterator[Breach]:
+def _pairs(dataset: Dataset, mentions: Dataset) -> Iterator[Violation]:
     names = [each.name for each in PAIRED_FIELDS]
     known = [_row_hashes(table, names) for table in mentions.tables(columns=names)]
     found = np.unique(np.concatenate([np.empty(0, np.uint64), *known]))
@@ -326,12 +326,12 @@ def _pairs(dataset: Dataset, mentions: Dataset) -> Iterator[Breach]:
                 absent = ~np.isin(_row_hashes(group.table, columns), found)
                 for row in np.flatnonzero(absent).tolist():
                     what = group.table.slice(row, 1).select(columns).to_pylist()[0]
-                    detail = f"{shown(what[columns[2]])} in {shown(what[columns[3]])}"
+                    detail = f"{quoted(what[columns[2]])} in {quoted(what[columns[3]])}"
                     wrong[which][group.first_row + row] = detail
         for which, details in wrong.items():
             if details:
                 rule = f"the {which} of the two is no row of {mentions.folder}"
-                yield Breach(shard, rule, _rows([*details]), next(iter(details.values())))
+                yield Violation(shard, rule, _rows([*details]), next(iter(details.values())))
 
 
 def _row_hashes(table: pa.Table, names: Sequence[str]) -> U64:

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from pipelines import corpus, mine_contexts, options
-from pipelines.builds import Build
-from pipelines.launch import Command
-from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.cli import Command
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import Stage, TaskWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
 from schemas.storage import Folder, parquet_file
@@ -131,7 +131,7 @@ class Given(Stage):
     def plan(self, work: Work) -> list[Place]:
         return [Place(number) for number in range(len(self.tables))]
 
-    def process(self, unit: Place, write: UnitWriter) -> None:
+    def process(self, unit: Place, write: TaskWriter) -> None:
         table = self.tables[unit.number]
         write.table("train", table, row_group_rows=1 << 30)
         write.ledger.read += table.num_rows
@@ -140,11 +140,11 @@ class Given(Stage):
             write.counters["tokens"] += len(table.column("tokens").combine_chunks().flatten())
 
 
-def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.Dataset:
+def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.ChainDataset:
     """A dataset that holds the tables as shards."""
     schema = tables[0].schema
     content = canonical_hash([json.dumps(table.to_pylist()) for table in tables])
-    build = Build(
+    build = DatasetBuild(
         output=Folder(str(folder)),
         schema=schema,
         stages=(Given(tuple(tables)),),
@@ -152,10 +152,10 @@ def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.Dataset:
         options={},
     )
     run_inline(build)
-    return corpus.Dataset(build.output, build.fingerprint)
+    return corpus.ChainDataset(build.output, build.fingerprint)
 
 
-def run_inline(build: Build, *, order: int = 1) -> None:
+def run_inline(build: DatasetBuild, *, order: int = 1) -> None:
     """All stages of a dataset in this process, without Beam; `order=-1` does the units of each backwards."""
     build.begin(resume=False)
     for stage in build.stages:
@@ -213,7 +213,7 @@ def mine(folder: Path, shards: Sequence[Shard], *flags: str, order: int = 1) -> 
 
 
 def mine_datasets(
-    folder: Path, documents: corpus.Dataset, sentences: corpus.Dataset, *flags: str, order: int = 1
+    folder: Path, documents: corpus.ChainDataset, sentences: corpus.ChainDataset, *flags: str, order: int = 1
 ) -> Mined:
     """The same over datasets."""
     chosen = parse_options(*flags)

@@ -12,15 +12,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from pipelines.builds import Build
-from pipelines.corpus import Dataset
+from pipelines.corpus import ChainDataset
+from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.planning.plan import foretell
 from pipelines.planning.text import describe
 
 
 def show(
-    chain: Sequence[Dataset],
-    todo: Sequence[Build],
+    chain: Sequence[ChainDataset],
+    todo: Sequence[DatasetBuild],
     *,
     runner: str,
     workers: int,

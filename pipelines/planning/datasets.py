@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from pipelines.corpus import Dataset
+from pipelines.corpus import ChainDataset
 from pipelines.planning.pieces import (
     FEWEST,
     PARSED_POINTS,
@@ -27,7 +27,7 @@ from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
 
 
 def sample_datasets(
-    before: Sequence[Dataset], places: dict[str, Folder], folder: Folder, most_text: int, *, parses: bool
+    before: Sequence[ChainDataset], places: dict[str, Folder], folder: Folder, most_text: int, *, parses: bool
 ) -> tuple[Pieces, int]:
     """Samples of the datasets that are there: of documents, of sentences and the documents behind them, of mentions.
 

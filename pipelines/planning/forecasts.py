@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pipelines.builds import Build
-from pipelines.exchange import n_ranges
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.exchange import n_ranges
+from pipelines.engine.stage import SIDE_TABLES, Completion
 from pipelines.planning.estimates import Estimate, growth, makespan
 from pipelines.planning.measuring import Measured
 from pipelines.planning.mention_forecasts import MentionForecaster
@@ -23,10 +24,9 @@ from pipelines.planning.scale import (
     share_of,
     sum_of,
 )
-from pipelines.stages import SIDES, Completion
-from pipelines.steps.contexts import CONTEXTS_A_SHARD, ROWS_A_RANGE, Choose, Cut
-from pipelines.steps.count import TOKENS_A_RANGE, AddUp
-from pipelines.steps.extract import SHARDS_A_DROP, Extract
+from pipelines.stages.contexts import CONTEXTS_A_SHARD, ROWS_A_RANGE, Choose, Cut
+from pipelines.stages.count import TOKENS_A_RANGE, AddUp
+from pipelines.stages.extract import SHARDS_A_DROP, Extract
 from schemas.manifest import SPLITS, Manifest
 
 _CUT_READS = 0.5
@@ -72,7 +72,7 @@ class Forecaster:
             counted = manifest.stage("count").ledger
             self._occurrences = Estimate.exactly(counted.written if counted else 0)
 
-    def made(self, build: Build) -> Forecast:
+    def made(self, build: DatasetBuild) -> Forecast:
         """A dataset that is to be made."""
         first = build.stages[0].name
         made = {
@@ -88,11 +88,11 @@ class Forecaster:
 
     # ---- Documents
 
-    def _documents(self, build: Build) -> Forecast:
+    def _documents(self, build: DatasetBuild) -> Forecast:
         m = self._m
         extract = build.stages[0]
         assert isinstance(extract, Extract)
-        rows, sides = (m.total("extract", each, thinned=False) for each in (_documents, bytes_of(*SIDES)))
+        rows, sides = (m.total("extract", each, thinned=False) for each in (_documents, bytes_of(*SIDE_TABLES)))
         train = m.total("extract", bytes_of("train")) * self._scale.full_size("extract")
         keys = m.total("extract", bytes_of("keys"))
         scale = rows.middle / max(m.sum("extract", rows_of("train")), 1)
@@ -132,10 +132,10 @@ class Forecaster:
 
     # ---- Sentences
 
-    def _sentences(self, build: Build) -> Forecast:
+    def _sentences(self, build: DatasetBuild) -> Forecast:
         m = self._m
         self._tokens = m.total("parse", counter_of("tokens"))
-        kept = m.total("parse", bytes_of("train", *SIDES)) * self._scale.full_size("parse")
+        kept = m.total("parse", bytes_of("train", *SIDE_TABLES)) * self._scale.full_size("parse")
         loads = [counter_of("load_ms")(each) / 1000 for each in m.stages["parse"]]
         work = m.total("parse", lambda each: max(each.seconds - counter_of("load_ms")(each) / 1000, 0))
         line = self._scale.line(
@@ -149,7 +149,7 @@ class Forecaster:
 
     # ---- Phrases
 
-    def _counts(self, build: Build) -> Forecast:
+    def _counts(self, build: DatasetBuild) -> Forecast:
         m = self._m
         add_up = build.stages[1]
         assert isinstance(add_up, AddUp)
@@ -181,7 +181,7 @@ class Forecaster:
 
     # ---- Contexts
 
-    def _contexts(self, build: Build) -> Forecast:
+    def _contexts(self, build: DatasetBuild) -> Forecast:
         m = self._m
         choose, cut = build.stages[0], build.stages[2]
         assert isinstance(choose, Choose)

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.engine.stage import File, Work
 from pipelines.planning.estimates import Estimate
-from pipelines.stages import File, Work
 from schemas.records import PAIR_KINDS
 from schemas.storage import parquet_file
-from transforms.phrases.occurrences import I64
+from transforms.arrays import I64
 
 _LEAST, _MOST = 0.15, 0.95
 """Exponents: that of a closed world at its end, and that of an open one in which next to nothing comes again."""

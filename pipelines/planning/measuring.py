@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import runners
-from pipelines.builds import Build
-from pipelines.corpus import Dataset
-from pipelines.exchange import read_range
+from pipelines.corpus import ChainDataset
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.exchange import read_range
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import Completion, Stage, TaskWriter, Work, location
 from pipelines.planning.datasets import sample_datasets
 from pipelines.planning.estimates import Estimate, independent, total
 from pipelines.planning.keys import Keys, keys_of_aliases, keys_of_kind, table_of
@@ -29,12 +31,10 @@ from pipelines.planning.pieces import (
 )
 from pipelines.planning.raw import first_documents, pieces_of, sample_raw
 from pipelines.planning.tables import cut_dumps
-from pipelines.progress import Progress
-from pipelines.stages import Completion, Stage, UnitWriter, Work, location
-from pipelines.steps.extract import Extract
-from pipelines.steps.mentions import FindMentions, ReadTables, SqlFile
-from pipelines.steps.parse import Parse, cached_parser
-from pipelines.steps.units import All
+from pipelines.stages.extract import Extract
+from pipelines.stages.mentions import FindMentions, ReadTables, SqlFile
+from pipelines.stages.parse import Parse, cached_parser
+from pipelines.stages.units import All
 from schemas.records import PAIR_KINDS
 from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
 from transforms.phrases.counting import COUNTS, merge_counts
@@ -95,7 +95,7 @@ class Measured(NamedTuple):
 class TimedParse(Parse):
     """Parse that counts apart how long the parser takes to load, and the processor's time."""
 
-    def process(self, unit: Any, write: UnitWriter) -> None:
+    def process(self, unit: Any, write: TaskWriter) -> None:
         start = time.monotonic()
         cached_parser(self.parser, self.parser_options + self.means)
         write.counters["load_ms"] += round((time.monotonic() - start) * 1000)
@@ -125,7 +125,7 @@ class WarmUp(Stage):
     def plan(self, work: Work) -> list[Worker]:
         return [Worker(number) for number in range(self.workers)]
 
-    def process(self, unit: Worker, write: UnitWriter) -> None:
+    def process(self, unit: Worker, write: TaskWriter) -> None:
         pa.array(np.zeros(1))  # brings pandas
 
 
@@ -143,7 +143,7 @@ class Measure(Stage):
     def plan(self, work: Work) -> list[All]:
         return [All()]
 
-    def process(self, unit: All, write: UnitWriter) -> None:
+    def process(self, unit: All, write: TaskWriter) -> None:
         work = write.work
         found: dict[str, Any] = {
             "stages": {name: [json.loads(each.to_json()) for each in work.completions(name)] for name in self.stages},
@@ -263,7 +263,7 @@ def _lengths(work: Work) -> list[Lengths]:
     return found
 
 
-def measure(chain: Sequence[Dataset], todo: Sequence[Build], folder: Folder, *, workers: int) -> Measured:
+def measure(chain: Sequence[ChainDataset], todo: Sequence[DatasetBuild], folder: Folder, *, workers: int) -> Measured:
     """Take a sample of the input through the stages of all datasets from the first of `todo` on."""
     first = next(number for number, each in enumerate(chain) if each.build in todo)
     builds = [each.build for each in chain[first:] if each.build is not None]
@@ -311,12 +311,12 @@ def measure(chain: Sequence[Dataset], todo: Sequence[Build], folder: Folder, *, 
     return Measured(pieces, stages, nested, often, shards, full_size, keys, larger, seconds, peak)
 
 
-def _dumps(builds: Sequence[Build]) -> tuple[SqlFile, ...]:
+def _dumps(builds: Sequence[DatasetBuild]) -> tuple[SqlFile, ...]:
     tables = (stage for build in builds for stage in build.stages if isinstance(stage, ReadTables))
     return next((stage.dumps for stage in tables), ())
 
 
-def _with_less_of_tables(builds: Sequence[Build], folder: Folder) -> tuple[list[Build], list[float]]:
+def _with_less_of_tables(builds: Sequence[DatasetBuild], folder: Folder) -> tuple[list[DatasetBuild], list[float]]:
     """The builds with the beginnings of SQL dumps, and how many times larger those are.
 
     A part of the documents knows few of the pages that it links to, so links to others are not to be left out.
@@ -336,7 +336,7 @@ def _with_less_of_tables(builds: Sequence[Build], folder: Folder) -> tuple[list[
     return found, larger
 
 
-def _sample_of(build: Build, places: Mapping[str, Folder], shard_bytes: int) -> Build:
+def _sample_of(build: DatasetBuild, places: Mapping[str, Folder], shard_bytes: int) -> DatasetBuild:
     """The same build, in and from the folders of the sample, its stages measured."""
     stages = []
     for stage in build.stages:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from pipelines.builds import Build
-from pipelines.exchange import n_ranges
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.exchange import n_ranges
+from pipelines.engine.stage import Completion
 from pipelines.planning.estimates import Estimate
 from pipelines.planning.keys import Keys, pair_weights
 from pipelines.planning.scale import (
@@ -25,10 +26,9 @@ from pipelines.planning.scale import (
     share_of,
     units_of,
 )
-from pipelines.stages import Completion
-from pipelines.steps.aliases import MENTIONS_A_RANGE, PairAliases
-from pipelines.steps.mentions import ROWS_A_RANGE, SIDES_A_UNIT, FindMentions, ReadTables
-from pipelines.steps.pairs import MEMBERS_A_RANGE, PAIRS_A_SHARD, Group
+from pipelines.stages.aliases import MENTIONS_A_RANGE, PairAliases
+from pipelines.stages.mentions import ROWS_A_RANGE, SIDES_A_UNIT, FindMentions, ReadTables
+from pipelines.stages.pairs import MEMBERS_A_RANGE, PAIRS_A_SHARD, Group
 from schemas.manifest import SPLITS, Manifest
 
 _TITLES_OF_MORE_TEXT = (0.5, 0.8, 1.0)
@@ -73,7 +73,7 @@ class MentionForecaster:
 
     # ---- Mentions
 
-    def mentions(self, build: Build) -> Forecast:
+    def mentions(self, build: DatasetBuild) -> Forecast:
         m, scale = self._m, self._scale
         read, find = build.stages[0], build.stages[-1]
         assert isinstance(read, ReadTables)
@@ -137,7 +137,7 @@ class MentionForecaster:
 
     # ---- Aliases
 
-    def aliases(self, build: Build) -> Forecast:
+    def aliases(self, build: DatasetBuild) -> Forecast:
         m, scale = self._m, self._scale
         pair = build.stages[1]
         assert isinstance(pair, PairAliases)
@@ -175,7 +175,7 @@ class MentionForecaster:
 
     # ---- Pairs
 
-    def pairs(self, build: Build) -> Forecast:
+    def pairs(self, build: DatasetBuild) -> Forecast:
         m, scale = self._m, self._scale
         group = build.stages[0]
         assert isinstance(group, Group)

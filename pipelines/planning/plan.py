@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipelines.builds import Build
-from pipelines.corpus import Dataset
+from pipelines.corpus import ChainDataset
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import peak_memory
 from pipelines.planning.estimates import Estimate, makespan
 from pipelines.planning.forecasts import Forecaster
 from pipelines.planning.measuring import Measured, measure
 from pipelines.planning.scale import Forecast, Line
-from pipelines.stages import peak_memory
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
         return self.worker_memory * workers + Estimate.exactly(self.main_memory)
 
 
-def foretell(chain: Sequence[Dataset], todo: Sequence[Build], *, workers: int) -> Plan:
+def foretell(chain: Sequence[ChainDataset], todo: Sequence[DatasetBuild], *, workers: int) -> Plan:
     """Measure a sample of the input of the datasets `todo`, and foretell them."""
     before = time.process_time()
     with tempfile.TemporaryDirectory(prefix="phrasemill-plan-") as folder:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
+from pipelines.engine.stage import Completion, TaskWriter, Work, location
 from pipelines.planning.pieces import (
     FEWEST,
     POINTS,
@@ -23,8 +24,7 @@ from pipelines.planning.pieces import (
     Pieces,
     spread,
 )
-from pipelines.stages import Completion, UnitWriter, Work, location
-from pipelines.steps.extract import Extract, Segments, SourceFile, keep_page
+from pipelines.stages.extract import Extract, Segments, SourceFile, keep_page
 from schemas.storage import AtomicFile, Folder
 from transforms.sources.formats import InputFile
 from transforms.sources.inputs import FORMATS
@@ -66,7 +66,7 @@ class SampleExtract(Extract):
             if self.most_text and taken >= self.most_text:
                 return
 
-    def _take(self, item: Item, source: InputFile, shards: Any, write: UnitWriter) -> None:
+    def _take(self, item: Item, source: InputFile, shards: Any, write: TaskWriter) -> None:
         if isinstance(item, Document) and self._sampled(item):
             write.counters["all_documents"] += 1
             write.counters["all_characters"] += len(item.text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from pipelines.engine.stage import Completion
 from pipelines.planning.estimates import Estimate, makespan
 from pipelines.planning.measuring import Measured
-from pipelines.stages import Completion
-from pipelines.steps.units import MOST_SHARDS, UNITS
+from pipelines.stages.units import MOST_SHARDS, UNITS
 from schemas.storage import Folder
 
 SPEED = 0.15

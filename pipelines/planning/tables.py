@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 
-from pipelines.steps.mentions import SqlFile
+from pipelines.stages.mentions import SqlFile
 from schemas.storage import Folder
 from transforms.sources.streams import chunks
 

@@ -7,14 +7,16 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.planning.estimates import Estimate
 from pipelines.planning.machine import available_memory
 from pipelines.planning.plan import Plan
 from schemas.storage import Folder
 
 
-def warnings(found: Plan, output: Folder, todo: Sequence[Build], *, workers: int, max_reject_rate: float) -> list[str]:
+def warnings(
+    found: Plan, output: Folder, todo: Sequence[DatasetBuild], *, workers: int, max_reject_rate: float
+) -> list[str]:
     """What will not do, or may not, with what to do about it."""
     lines = []
     if (free := free_disk(output, todo)) is not None and found.disk.high > free:
@@ -43,7 +45,7 @@ def warnings(found: Plan, output: Folder, todo: Sequence[Build], *, workers: int
     return lines
 
 
-def free_disk(output: Folder, todo: Sequence[Build]) -> int | None:
+def free_disk(output: Folder, todo: Sequence[DatasetBuild]) -> int | None:
     """Bytes free where the output goes, with what the run replaces there; None on an object store."""
     if not output.is_local:
         return None
@@ -62,7 +64,14 @@ def _will(surely: bool) -> str:
 
 
 def describe(
-    found: Plan, output: Folder, todo: Sequence[Build], *, runner: str, workers: int, max_reject_rate: float, run: str
+    found: Plan,
+    output: Folder,
+    todo: Sequence[DatasetBuild],
+    *,
+    runner: str,
+    workers: int,
+    max_reject_rate: float,
+    run: str,
 ) -> str:
     """The plan as a table with what it needs, warnings, and the command `run` that does it."""
     local = runner == "DirectRunner"

@@ -12,7 +12,7 @@ from jobs import DATASETS, check, command, files, shards
 from toy import word_count
 
 from pipelines import runners
-from pipelines.progress import Progress
+from pipelines.engine.progress import Progress
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 

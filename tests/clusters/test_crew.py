@@ -11,12 +11,12 @@ import pytest
 from toy import poisoned_words, word_count
 
 from pipelines.crew import Crew, OnCluster, Terms
-from pipelines.following import Follower
-from pipelines.hold import RUN_FILE, Hold
-from pipelines.progress import Progress
-from pipelines.readiness import check_worker, software
-from pipelines.stages import StageError, close_stage, open_stage, run_unit
-from pipelines.workers import LIMITS, usable_cores
+from pipelines.engine.lease import RUN_FILE, Lease
+from pipelines.engine.monitor import Monitor
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import StageError, close_stage, open_stage, run_unit
+from pipelines.engine.worker_checks import check_worker, software
+from pipelines.engine.worker_pool import LIMITS, usable_cores
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 
@@ -101,7 +101,7 @@ def test_a_job_that_a_runner_begins_anew_does_nothing_twice(tmp_path: Path) -> N
 
 
 def test_a_run_elsewhere_is_followed_by_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.following._EVERY_LOCAL", 600.0)  # looks when it is told to
+    monkeypatch.setattr("pipelines.engine.monitor._EVERY_LOCAL", 600.0)  # looks when it is told to
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     work, (count, add) = build.work, build.stages
@@ -109,9 +109,9 @@ def test_a_run_elsewhere_is_followed_by_what_it_leaves(tmp_path: Path, monkeypat
     run_unit(work, count, 0)  # by an earlier run
     shown = io.StringIO()
     progress = Progress(shown)
-    hold = Hold([build.output], command="", figures=dict)
+    hold = Lease([build.output], command="", figures=dict)
     ended: list[UserError] = []
-    with hold, Follower([build], progress, hold, max_reject_rate=0.01, end=ended.append) as follower:
+    with hold, Monitor([build], progress, hold, max_reject_rate=0.01, end=ended.append) as follower:
         for unit in (1, 3):
             run_unit(work, count, unit)
         follower._look()
@@ -141,8 +141,8 @@ def test_rejects_that_get_out_of_hand_end_a_run_elsewhere(tmp_path: Path) -> Non
     for unit in open_stage(work, stage)[:10]:
         run_unit(work, stage, unit)
     assert len(work.finished(stage.name)) == 10
-    hold = Hold([build.output], command="", figures=dict)
-    follower = Follower([build], Progress(io.StringIO()), hold, max_reject_rate=0.01, end=lambda error: None)
+    hold = Lease([build.output], command="", figures=dict)
+    follower = Monitor([build], Progress(io.StringIO()), hold, max_reject_rate=0.01, end=lambda error: None)
     follower._before = {stage.name: set()}
     with pytest.raises(UserError, match="words: 30 rejects among the first 40 words, more than --max-reject-rate"):
         follower._look()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.engine.stage import StageError
 from pipelines.runners import _failure
-from pipelines.stages import StageError
 from schemas.errors import UserError
 
 PRISM = """Pipeline job-007 failed in state FAILED: bundle inst002 stage-002 failed:Traceback (most recent call last):
@@ -32,7 +32,7 @@ FLINK = (
             "disk: no space is left",
         ),
         (FLINK.format(error="transforms.sources.inputs.InputError: a: no text"), UserError, "a: no text"),
-        (FLINK.format(error="pipelines.stages.StageError: unit 3 failed"), StageError, "unit 3 failed"),
+        (FLINK.format(error="pipelines.engine.stage.StageError: unit 3 failed"), StageError, "unit 3 failed"),
         (FLINK.format(error="ValueError: x"), StageError, "the job failed: ValueError: x"),
         (
             FLINK.format(error="ModuleNotFoundError: No module named 'pipelines'"),

@@ -23,8 +23,9 @@ from prism import worker_pools
 from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
 from toy import word_count
 
-from pipelines import preflight, runners
-from pipelines.progress import Progress
+from pipelines import runners
+from pipelines.engine import preflight
+from pipelines.engine.progress import Progress
 from schemas.manifest import is_dataset
 from schemas.storage import Folder
 

@@ -14,12 +14,13 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.transforms.environments import Environment
 from literal import parse_options
 
-from pipelines import corpus, mine_contexts, preflight, runners
-from pipelines.builds import Build
+from pipelines import corpus, mine_contexts, runners
 from pipelines.crew import OnCluster, Terms
+from pipelines.engine import preflight
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.preflight import Submission
+from pipelines.engine.worker_pool import LIMITS
 from pipelines.pools import deal
-from pipelines.preflight import Submission
-from pipelines.workers import LIMITS
 from schemas.errors import UserError
 from schemas.storage import Folder
 
@@ -47,7 +48,7 @@ STANDARD_CODERS = {
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[DatasetBuild]:
     """The main job's, on a text of which every sentence is known."""
     text = tmp_path_factory.mktemp("books") / "book.txt"
     text.write_text(f"{SENTENCE}\n\n" * 200)
@@ -56,7 +57,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
     return corpus.to_build(chain)
 
 
-def proto(builds: list[Build], submission: Submission) -> beam_runner_api_pb2.Pipeline:
+def proto(builds: list[DatasetBuild], submission: Submission) -> beam_runner_api_pb2.Pipeline:
     pipeline = runners.submitted_pipeline(builds, submission, CLUSTER)
     environment = Environment.from_options(pipeline._options.view_as(PortableOptions))
     return pipeline.to_runner_api(default_environment=environment)
@@ -83,13 +84,13 @@ def coder_urns(pipeline: beam_runner_api_pb2.Pipeline, coder_id: str) -> Iterato
 
 
 @pytest.mark.parametrize("pools", [1, 3])
-def test_only_primitives_that_all_runners_know(builds: list[Build], pools: int) -> None:
+def test_only_primitives_that_all_runners_know(builds: list[DatasetBuild], pools: int) -> None:
     found = {transform.spec.urn for transform in leaves(proto(builds, submission(pools)))}
     assert found == PRIMITIVES - ({"beam:transform:flatten:v1"} if pools == 1 else set())
 
 
 @pytest.mark.parametrize("pools", [1, 3])
-def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[Build], pools: int) -> None:
+def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[DatasetBuild], pools: int) -> None:
     pipeline = proto(builds, submission(pools))
     shuffled = []
     for transform in leaves(pipeline):
@@ -103,13 +104,13 @@ def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[Buil
     )
 
 
-def test_all_coders_are_standard(builds: list[Build]) -> None:
+def test_all_coders_are_standard(builds: list[DatasetBuild]) -> None:
     pipeline = proto(builds, submission(2))
     collections = pipeline.components.pcollections.values()
     assert {urn for each in collections for urn in coder_urns(pipeline, each.coder_id)} <= STANDARD_CODERS
 
 
-def test_functions_travel_by_name_and_nothing_by_side(builds: list[Build]) -> None:
+def test_functions_travel_by_name_and_nothing_by_side(builds: list[DatasetBuild]) -> None:
     """No bytecode, which another Python could not read; no side inputs; no text of the corpus."""
     pipeline = proto(builds, submission(1))
     for transform in leaves(pipeline):
@@ -122,18 +123,18 @@ def test_functions_travel_by_name_and_nothing_by_side(builds: list[Build]) -> No
             assert SENTENCE.encode()[:20] not in function
 
 
-def test_a_job_is_small(builds: list[Build]) -> None:
+def test_a_job_is_small(builds: list[DatasetBuild]) -> None:
     assert len(proto(builds, submission(1)).SerializeToString()) < 100_000
 
 
-def test_nothing_is_staged_for_workers(builds: list[Build]) -> None:
+def test_nothing_is_staged_for_workers(builds: list[DatasetBuild]) -> None:
     """The image has it all; what a submitting machine has installed, or its main module holds, is nobody's concern."""
     prepared = preflight.prepare("PortableRunner", ["--job_endpoint=embed"], ["/tmp/mix"])
     for environment in proto(builds, prepared).components.environments.values():
         assert not environment.dependencies
 
 
-def test_each_pool_is_an_environment_of_its_own(builds: list[Build]) -> None:
+def test_each_pool_is_an_environment_of_its_own(builds: list[DatasetBuild]) -> None:
     pipeline = proto(builds, submission(3))
     deal(pipeline.components, submission(3).pools)
     where: dict[str, set[str]] = {}
@@ -151,7 +152,7 @@ def test_each_pool_is_an_environment_of_its_own(builds: list[Build]) -> None:
     assert where["10.0.0.0:50000"] >= {"Begin", "Plan", "On pool 0", "Close", "finish"}
 
 
-def dataflow_job(builds: list[Build], *more: str) -> Any:
+def dataflow_job(builds: list[DatasetBuild], *more: str) -> Any:
     """The job as it would be sent to Dataflow, which is not sent."""
     pytest.importorskip("google.cloud.dataflow", reason="needs the extra gcp")
     arguments = ["--project=phrasemill-test", "--region=europe-west4", "--temp_location=gs://corpora/tmp"]
@@ -161,7 +162,7 @@ def dataflow_job(builds: list[Build], *more: str) -> Any:
     return runners.submitted_pipeline(builds, dry, CLUSTER).run().job
 
 
-def test_what_dataflow_is_asked_for(builds: list[Build]) -> None:
+def test_what_dataflow_is_asked_for(builds: list[DatasetBuild]) -> None:
     job = dataflow_job(builds)
     from apache_beam.runners.dataflow.internal import apiclient
 
@@ -175,7 +176,7 @@ def test_what_dataflow_is_asked_for(builds: list[Build]) -> None:
     assert (job.proto.name, job.options.view_as(GoogleCloudOptions).region) == ("wiki", "europe-west4")
 
 
-def test_what_crosses_the_shuffles_of_a_dataflow_job(builds: list[Build]) -> None:
+def test_what_crosses_the_shuffles_of_a_dataflow_job(builds: list[DatasetBuild]) -> None:
     pipeline = dataflow_job(builds).proto_pipeline
     assert {transform.spec.urn for transform in leaves(pipeline)} <= PRIMITIVES
     for transform in leaves(pipeline):
@@ -190,6 +191,6 @@ def test_what_crosses_the_shuffles_of_a_dataflow_job(builds: list[Build]) -> Non
         assert not environment.dependencies
 
 
-def test_what_beam_finds_wrong_with_options_is_one_line(builds: list[Build]) -> None:
+def test_what_beam_finds_wrong_with_options_is_one_line(builds: list[DatasetBuild]) -> None:
     with pytest.raises(UserError, match=r"^--runner=DataflowRunner: Invalid Project ID \(p\)"):
         dataflow_job(builds, "--project=p")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from servers import free_port
 
-from pipelines import preflight
-from pipelines.preflight import image_differences, on_shared_storage, prepare
-from pipelines.readiness import Software
+from pipelines.engine import preflight
+from pipelines.engine.preflight import image_differences, on_shared_storage, prepare
+from pipelines.engine.worker_checks import Software
 from schemas.errors import UserError
 
 S3 = ["s3://corpora/wiki"]

@@ -22,9 +22,10 @@ from servers import free_port, running
 from stores import SERVERS, reached
 from toy import poisoned_words, word_count
 
-from pipelines import preflight, runners
-from pipelines.builds import Build
-from pipelines.progress import Progress
+from pipelines import runners
+from pipelines.engine import preflight
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.progress import Progress
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 
@@ -95,7 +96,7 @@ def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path:
     assert len(found[0]) > 10
 
 
-def run_toy(build: Build, endpoint: str, *environment: str, shown: io.StringIO | None = None) -> dict[str, int]:
+def run_toy(build: DatasetBuild, endpoint: str, *environment: str, shown: io.StringIO | None = None) -> dict[str, int]:
     """Run a build on Prism; returns the counters that Beam committed."""
     submission = preflight.prepare("PortableRunner", [f"--job_endpoint={endpoint}", *environment], [str(build.output)])
     build.begin(resume=True)

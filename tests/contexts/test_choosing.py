@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import Shard, shard
 
+from transforms.arrays import strings_hashes
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.phrases.normalise import PhraseRules
-from transforms.phrases.occurrences import find_occurrences, read_tokens, strings_hashes
+from transforms.phrases.occurrences import find_occurrences, read_tokens
 
 RULES = PhraseRules()
 

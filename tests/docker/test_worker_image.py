@@ -13,7 +13,7 @@ from images import Image, built_image, versions
 from prism import prism
 from stores import reached, versitygw
 
-from pipelines.readiness import software
+from pipelines.engine.worker_checks import software
 
 pytestmark = pytest.mark.heavy
 
@@ -45,7 +45,9 @@ def test_labels_tell_what_is_inside(image: Image) -> None:
     assert labels["org.opencontainers.image.version"] == wanted.phrasemill
     assert config["Entrypoint"] == ["/opt/apache/beam/boot"]
 
-    found = image.run("python", "-c", "from pipelines.readiness import *; import json; print(json.dumps(software()))")
+    found = image.run(
+        "python", "-c", "from pipelines.engine.worker_checks import *; import json; print(json.dumps(software()))"
+    )
     here = software()
     assert json.loads(found) == [wanted.python, wanted.beam, here.code]
 

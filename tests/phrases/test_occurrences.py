@@ -16,15 +16,9 @@ from hypothesis import strategies as st
 from literal import Shard, sentences, shard
 
 from schemas.records import FILTER_REASONS, PHRASE_LABELS, SENTENCES
+from transforms.arrays import slice_hashes, slice_strings, strings_hashes
 from transforms.phrases.normalise import DETERMINERS, PhraseRules
-from transforms.phrases.occurrences import (
-    SENTENCE_COLUMNS,
-    find_occurrences,
-    read_tokens,
-    slice_hashes,
-    slice_strings,
-    strings_hashes,
-)
+from transforms.phrases.occurrences import SENTENCE_COLUMNS, find_occurrences, read_tokens
 
 Phrases = list[tuple[str, str]]
 

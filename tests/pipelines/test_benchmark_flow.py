@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 from literal import dump
 
-from pipelines import exchange
-from pipelines.stages import SIDES, File, Stage, Work, run_unit
-from pipelines.steps import contexts, count, extract, parse
+from pipelines.engine import exchange
+from pipelines.engine.stage import SIDE_TABLES, File, Stage, Work, run_unit
+from pipelines.stages import contexts, count, extract, parse
 from schemas.storage import Folder, parquet_file
 
 # What `python -m` finds, pytest does not: the benchmarks are not installed.
@@ -114,7 +114,7 @@ def test_edges_are_whole(traced_run: tuple[flow.Measured, set[Opened], Path]) ->
     out = folder / "out"
     for dataset, stages in flow.WRITERS.items():
         place = out / ("contexts" if dataset == "contexts" else f"contexts-{dataset}")
-        published = [path for name in ("data", *SIDES) for path in place.glob(f"{name}/*.parquet")]
+        published = [path for name in ("data", *SIDE_TABLES) for path in place.glob(f"{name}/*.parquet")]
         assert sum(sizes[stage, dataset] for stage in stages) == sum(path.stat().st_size for path in published)
     assert measured.moments[-1].after == "contexts finished"
     assert measured.moments[-1].bytes == sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

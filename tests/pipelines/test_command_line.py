@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.__main__ import COMMANDS, TOOLS
-from pipelines.launch import main
+from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND
 from pipelines.options import choice_of_labels
 from schemas.errors import UserError

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import CountWords
 
-from pipelines.exchange import (
+from pipelines.engine.exchange import (
     merge_sorted,
     n_ranges,
     order_by_key,
@@ -22,7 +22,7 @@ from pipelines.exchange import (
     write_parts,
     write_ranges,
 )
-from pipelines.stages import File, UnitWriter, Work
+from pipelines.engine.stage import File, TaskWriter, Work
 from schemas.storage import Folder, parquet_file
 
 TOP = 2**64 - 1
@@ -39,8 +39,8 @@ def tuples(table: pa.Table) -> list[Row]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def writer(folder: Path) -> UnitWriter:
-    return UnitWriter(Work(Folder(str(folder))), CountWords(texts=()), 0, "attempt")
+def writer(folder: Path) -> TaskWriter:
+    return TaskWriter(Work(Folder(str(folder))), CountWords(texts=()), 0, "attempt")
 
 
 def written(folder: Path, tables: Sequence[pa.Table], ranges: int) -> tuple[Folder, list[File]]:

@@ -19,19 +19,19 @@ import zstandard
 from literal import dump
 
 from pipelines import corpus, options
-from pipelines.builds import Build
+from pipelines.cli import main
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import TaskWriter, close_stage, open_stage, run_unit
 from pipelines.extract_documents import COMMAND
-from pipelines.launch import main
-from pipelines.stages import UnitWriter, close_stage, open_stage, run_unit
-from pipelines.steps import extract as step
-from pipelines.steps.extract import Extract
+from pipelines.stages import extract as step
+from pipelines.stages.extract import Extract
 from schemas.errors import UserError
 from schemas.manifest import Manifest
 from schemas.storage import Folder
 from transforms.sources.items import Item
 
 
-def begun(output: Path, *arguments: str) -> Build:
+def begun(output: Path, *arguments: str) -> DatasetBuild:
     """The command's last dataset, ready to be built."""
     parser = options.command(COMMAND.module, COMMAND.description, output=str(output))
     options.add_input(parser, takes=COMMAND.takes)
@@ -49,7 +49,7 @@ def extract(output: Path, *arguments: str) -> Manifest:
     return finished(begun(output, *arguments))
 
 
-def finished(build: Build) -> Manifest:
+def finished(build: DatasetBuild) -> Manifest:
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
             run_unit(build.work, stage, unit)
@@ -255,21 +255,21 @@ def test_an_interrupted_unit_goes_on_from_its_last_checkpoint(
     died: list[int] = []
     taken: list[int] = []  # numbers of the records that went into rows or counts
     kept: list[int] = []
-    take, checkpoint = Extract._take, UnitWriter.checkpoint
+    take, checkpoint = Extract._take, TaskWriter.checkpoint
 
-    def dying(self: Extract, item: Item, file: object, shards: object, write: UnitWriter) -> None:
+    def dying(self: Extract, item: Item, file: object, shards: object, write: TaskWriter) -> None:
         if write.ledger.read % 3 == 2 and write.ledger.read not in died:
             died.append(write.ledger.read)
             raise ConnectionResetError
         taken.append(write.ledger.read)
         take(self, item, file, shards, write)
 
-    def noted(self: UnitWriter, state: object) -> None:
+    def noted(self: TaskWriter, state: object) -> None:
         checkpoint(self, state)
         kept.append(self.ledger.read)
 
     monkeypatch.setattr(Extract, "_take", dying)
-    monkeypatch.setattr(UnitWriter, "checkpoint", noted)
+    monkeypatch.setattr(TaskWriter, "checkpoint", noted)
     build = begun(tmp_path / "cut", *arguments)
     manifest = None
     while manifest is None:

@@ -16,11 +16,11 @@ from literal import Row, parse_options, rows, run_inline
 from xxhash import xxh3_64_intdigest
 
 from pipelines import corpus, find_mentions, mine_mentions
+from pipelines.cli import main
 from pipelines.corpus import to_build
-from pipelines.launch import main
-from pipelines.steps import mentions as mention_steps
-from pipelines.steps import pairs as pair_steps
-from pipelines.steps import units as unit_steps
+from pipelines.stages import mentions as mention_steps
+from pipelines.stages import pairs as pair_steps
+from pipelines.stages import units as unit_steps
 from schemas.check import check_dataset
 from schemas.errors import UserError
 from schemas.keys import is_validation

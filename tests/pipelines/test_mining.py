@@ -24,11 +24,11 @@ from literal import Mined, Row, mine, mine_datasets, parse_options, shard, treeb
 
 from pipelines import corpus
 from pipelines.__main__ import COMMANDS
-from pipelines.launch import main
+from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND, build
-from pipelines.steps import contexts as context_steps
-from pipelines.steps import count as count_steps
-from pipelines.steps import units as unit_steps
+from pipelines.stages import contexts as context_steps
+from pipelines.stages import count as count_steps
+from pipelines.stages import units as unit_steps
 from schemas.manifest import read_manifest
 from schemas.records import PHRASE_LABELS, PHRASES
 from schemas.storage import Folder
@@ -58,8 +58,8 @@ OPTIONS = (
 class Corpus(NamedTuple):
     """A documents dataset and the sentences dataset made from it."""
 
-    documents: corpus.Dataset
-    sentences: corpus.Dataset
+    documents: corpus.ChainDataset
+    sentences: corpus.ChainDataset
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +102,7 @@ def one_worker(raw_files: list[Path], tmp_path_factory: pytest.TempPathFactory) 
 def real(one_worker: Path) -> Corpus:
     """The raw files extracted and parsed."""
     folders = [Folder(str(one_worker / name)) for name in ("out-documents", "out-sentences")]
-    return Corpus(*(corpus.Dataset(folder, read_manifest(folder).fingerprint) for folder in folders))
+    return Corpus(*(corpus.ChainDataset(folder, read_manifest(folder).fingerprint) for folder in folders))
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import extract_documents
-from pipelines.builds import Build
-from pipelines.launch import main
-from pipelines.stages import Fault, Isolation, close_stage, open_stage, run_unit
-from pipelines.steps.parse import Parse
+from pipelines.cli import main
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage, run_unit
+from pipelines.stages.parse import Parse
 from schemas import records
 from schemas.check import check_dataset
 from schemas.manifest import Input, read_manifest
@@ -37,7 +37,7 @@ def documents(tmp_path_factory):
 def parse(documents, output, isolation):
     stage = Parse(parser="spacy", parser_options=(), documents=str(documents))
     given = Input("dataset", "documents", str(documents), read_manifest(Folder(str(documents))).fingerprint)
-    build = Build(Folder(str(output)), records.SENTENCES, (stage,), (given,), {})
+    build = DatasetBuild(Folder(str(output)), records.SENTENCES, (stage,), (given,), {})
     build.begin(resume=False)
     (unit,) = open_stage(build.work, stage)
     run_unit(build.work, stage, unit, isolation=isolation)

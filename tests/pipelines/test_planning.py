@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from literal import parse_options
 
 from pipelines import corpus
-from pipelines.launch import main
+from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND
 from pipelines.planning import pieces, text
 from pipelines.planning.estimates import Estimate, growth, independent, makespan, total
@@ -186,7 +186,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PARSED_BYTES", 20_000)
 
 
-def foretell(output: Path, *flags: str) -> tuple[Plan, list[corpus.Dataset]]:
+def foretell(output: Path, *flags: str) -> tuple[Plan, list[corpus.ChainDataset]]:
     chosen = parse_options(*flags, f"--output={output}")
     source = corpus.given(chosen.input, input_format=chosen.input_format)
     chain = COMMAND.build(source, chosen, Folder(chosen.output))

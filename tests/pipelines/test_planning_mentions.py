@@ -15,14 +15,14 @@ from literal import parse_options
 from pyarrow import fs
 
 from pipelines import corpus
-from pipelines.launch import main
+from pipelines.cli import main
 from pipelines.mine_mentions import COMMAND
 from pipelines.planning import pieces, tables
 from pipelines.planning.estimates import Estimate
 from pipelines.planning.keys import Keys, pair_weights, pairs_of_a_key
 from pipelines.planning.plan import Plan
 from pipelines.planning.plan import foretell as plan
-from pipelines.steps.mentions import SqlFile
+from pipelines.stages.mentions import SqlFile
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 from transforms.sources.sql_tables import open_table, read_facts

@@ -11,9 +11,9 @@ import pytest
 from literal import run_inline
 from toy import PoisonedWords, Text, poisoned_words
 
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import TaskWriter, open_stage, run_unit
 from pipelines.rejects import main
-from pipelines.stages import UnitWriter, open_stage, run_unit
 from schemas.manifest import Input, read_manifest
 from schemas.records import REDIRECTS
 from schemas.storage import Folder
@@ -26,7 +26,7 @@ class Faulty(PoisonedWords):
 
     name: ClassVar[str] = "words"
 
-    def process(self, unit: Text, write: UnitWriter) -> None:
+    def process(self, unit: Text, write: TaskWriter) -> None:
         words = unit.words.split()
         plain = [word for word in words if not word.isdigit() and word != "CUT"]
         super().process(Text(" ".join(plain)), write)
@@ -40,11 +40,11 @@ class Faulty(PoisonedWords):
                 write.ledger.read += 1
 
 
-def faulty(path: Path, *texts: str, made_from: Path | None = None) -> Build:
+def faulty(path: Path, *texts: str, made_from: Path | None = None) -> DatasetBuild:
     inputs = ()
     if made_from:
         inputs = (Input("dataset", "before", str(made_from), read_manifest(Folder(str(made_from))).fingerprint),)
-    return Build(Folder(str(path)), REDIRECTS, (Faulty(texts=texts),), inputs, {})
+    return DatasetBuild(Folder(str(path)), REDIRECTS, (Faulty(texts=texts),), inputs, {})
 
 
 def test_a_finished_dataset(tmp_path, capsys):
@@ -83,7 +83,7 @@ def test_nothing_rejected(tmp_path, capsys):
     ]
 
 
-def unfinished(path: Path) -> Build:
+def unfinished(path: Path) -> DatasetBuild:
     """A run of three units, of which the second is not done, and the first was done twice."""
     build = poisoned_words(path, TEXTS)
     build.begin(resume=False)

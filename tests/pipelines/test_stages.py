@@ -14,13 +14,13 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from toy import AddUp, CountWords, word_count
 
-from pipelines.builds import Build
 from pipelines.crew import OnCluster, Terms
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import close_stage, open_stage, run_unit
+from pipelines.engine.worker_pool import LIMITS
 from pipelines.graph import build_graph
-from pipelines.progress import Progress
 from pipelines.runners import run
-from pipelines.stages import close_stage, open_stage, run_unit
-from pipelines.workers import LIMITS
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
@@ -36,7 +36,7 @@ TEXTS = (
 COUNTS = Counter(" ".join(TEXTS).split())
 
 
-def run_build(build: Build, *, workers: int = 2, resume: bool = False, overwrite: bool = False) -> str:
+def run_build(build: DatasetBuild, *, workers: int = 2, resume: bool = False, overwrite: bool = False) -> str:
     shown = io.StringIO()
     if build.check(resume=resume, overwrite=overwrite, reuse=False):
         build.begin(resume=resume)
@@ -44,7 +44,7 @@ def run_build(build: Build, *, workers: int = 2, resume: bool = False, overwrite
     return shown.getvalue()
 
 
-def run_inline(build: Build, *, order: int = 1, twice: bool = False) -> None:
+def run_inline(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> None:
     """The same stages without Beam, units in any order, optionally every unit attempted twice."""
     build.begin(resume=False)
     for stage in build.stages:
@@ -177,7 +177,7 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
 
     stage = Numbers(texts=("a",))
     for folder, attempts in (("interrupted", 2), ("whole", 1)):
-        build = Build(Folder(str(tmp_path / folder)), records.REDIRECTS, (stage,), (), {})
+        build = DatasetBuild(Folder(str(tmp_path / folder)), records.REDIRECTS, (stage,), (), {})
         build.begin(resume=False)
         open_stage(build.work, stage)
         if attempts == 2:
@@ -286,7 +286,7 @@ def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
             write.ledger.written += 1
 
     build = word_count(tmp_path / "words", TEXTS)
-    build = Build(build.output, build.schema, (build.stages[0], Overstated()), build.inputs, {})
+    build = DatasetBuild(build.output, build.schema, (build.stages[0], Overstated()), build.inputs, {})
     with pytest.raises(RuntimeError, match="add: the ledger does not add up"):
         run_inline(build)
 

@@ -24,14 +24,14 @@ from toy import poisoned_words, word_count
 
 from pipelines import extract_documents, mine_contexts, options, parse_sentences, status
 from pipelines.__main__ import COMMANDS
-from pipelines.builds import Build
-from pipelines.hold import Hold, read_run, read_slices, refuse_second, run_file
-from pipelines.launch import main
-from pipelines.progress import Progress, RunFigures
+from pipelines.array_job import ended_line, run_slice
+from pipelines.cli import main
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import Lease, read_run, read_slices, refuse_second, run_file
+from pipelines.engine.progress import Progress, RunFigures
+from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage, run_unit
+from pipelines.engine.worker_pool import LIMITS
 from pipelines.runners import run
-from pipelines.slices import ended_line, run_slice
-from pipelines.stages import WHOLE, Slice, close_stage, open_stage, run_unit
-from pipelines.workers import LIMITS
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -128,7 +128,7 @@ def test_options_as_arguments():
 # ---- Slices of a toy's first stage, in this process
 
 
-def do_slice(build: Build, text: str, **changes: object) -> str:
+def do_slice(build: DatasetBuild, text: str, **changes: object) -> str:
     number, of = map(int, text.split("/"))
     return run_slice(
         build,
@@ -137,7 +137,7 @@ def do_slice(build: Build, text: str, **changes: object) -> str:
     )
 
 
-def finish(build: Build) -> None:
+def finish(build: DatasetBuild) -> None:
     assert build.check(resume=True, overwrite=False, reuse=False)
     build.begin(resume=True)
     run([build], workers=1, progress=Progress(io.StringIO()))
@@ -260,7 +260,7 @@ def test_too_many_rejects_end_a_slice(tmp_path):
 
 def mark(part: str | None, **changes: object) -> dict[str, object]:
     """What a run of another machine would leave, a moment ago."""
-    hold = Hold([], command="go", figures=dict, part=part and Slice(*map(int, part.split("/"))))  # type: ignore[arg-type]
+    hold = Lease([], command="go", figures=dict, part=part and Slice(*map(int, part.split("/"))))  # type: ignore[arg-type]
     others = {"run": "other", "host": "elsewhere", "state": "running", "beat": time.time(), "finish": "finish"}
     return {**hold._mark, **others, **RunFigures().to_json(), **changes}
 
@@ -303,7 +303,7 @@ def test_who_is_refused_while_others_are_at_work(tmp_path, marks, asks, refused)
     with pytest.raises(UserError, match=refused):
         refuse_second(folder, part)
     # Of two that begin at the same moment, the later one sees the other when it has left its own mark.
-    hold = Hold([folder], command="", figures=dict, part=part)
+    hold = Lease([folder], command="", figures=dict, part=part)
     if asks != marks[0][0]:
         with pytest.raises(UserError, match=refused), hold:
             pass
@@ -311,13 +311,13 @@ def test_who_is_refused_while_others_are_at_work(tmp_path, marks, asks, refused)
 
 
 def test_a_slice_ends_when_its_place_is_taken_or_the_dataset_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.hold._EVERY_LOCAL", 0.05)
+    monkeypatch.setattr("pipelines.engine.lease._EVERY_LOCAL", 0.05)
     taken, finished = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "finished"))
     for folder, what in (
         (taken, "another run took it: slice 1/2 of its units is being done by process"),
         (finished, "finished: another run has finished it; this one ends"),
     ):
-        with Hold([folder], command="", figures=dict, part=Slice(1, 2)) as hold:
+        with Lease([folder], command="", figures=dict, part=Slice(1, 2)) as hold:
             if folder is taken:
                 leave(folder, "1/2")
             else:

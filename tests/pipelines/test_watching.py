@@ -16,11 +16,19 @@ import pytest
 from toy import word_count
 
 from pipelines import status
-from pipelines.builds import throughput_of
-from pipelines.hold import RUN_FILE, Hold, is_alive, read_run, refuse_second
-from pipelines.progress import Progress, RunFigures, StageFigures, bar_columns, duration, ended_line, running_line
+from pipelines.engine.dataset_build import throughput_of
+from pipelines.engine.lease import RUN_FILE, Lease, is_alive, read_run, refuse_second
+from pipelines.engine.progress import (
+    Progress,
+    RunFigures,
+    StageFigures,
+    bar_columns,
+    duration,
+    ended_line,
+    running_line,
+)
+from pipelines.engine.stage import Completion, Tally, too_many_rejects
 from pipelines.runners import run
-from pipelines.stages import Completion, Tally, too_many_rejects
 from schemas.errors import UserError
 from schemas.manifest import Ledger, read_manifest
 from schemas.storage import Folder
@@ -43,7 +51,7 @@ DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Ta
 
 def mark(**changes: object) -> dict[str, object]:
     """What a run of this process would leave in its output."""
-    hold = Hold([], command="go", figures=dict)
+    hold = Lease([], command="go", figures=dict)
     return {**hold._mark, "state": "running", "beat": time.time(), **changes}
 
 
@@ -85,7 +93,7 @@ def test_a_hold_marks_its_datasets_and_says_how_it_ended(tmp_path):
     first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b"))
 
     def hold_and_stop() -> None:
-        with Hold([first, second], command="go on", figures=lambda: {"n": 1}) as hold:
+        with Lease([first, second], command="go on", figures=lambda: {"n": 1}) as hold:
             assert all(is_alive(read_run(each)) for each in (first, second))
             hold.release(first)
             (tmp_path / "a" / RUN_FILE).unlink()
@@ -96,16 +104,16 @@ def test_a_hold_marks_its_datasets_and_says_how_it_ended(tmp_path):
     assert read_run(first) is None
     found = read_run(second)
     assert (found["state"], found["n"], found["command"]) == ("stopped", 1, "go on")
-    with pytest.raises(ValueError, match="no"), Hold([second], command="", figures=dict):
+    with pytest.raises(ValueError, match="no"), Lease([second], command="", figures=dict):
         raise ValueError("no")
     assert read_run(second)["state"] == "failed: no"
 
 
 def test_a_hold_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.hold._EVERY_LOCAL", 0.05)
+    monkeypatch.setattr("pipelines.engine.lease._EVERY_LOCAL", 0.05)
     taken, gone = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "gone"))
     for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted under the run")):
-        with Hold([folder], command="", figures=dict) as hold:
+        with Lease([folder], command="", figures=dict) as hold:
             if folder is taken:
                 folder.write(RUN_FILE, json.dumps(mark(run="other")).encode())
             else:

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from toy import poisoned_words
 
-from pipelines.progress import Progress
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import StageError
+from pipelines.engine.worker_pool import LIMITS, Limits
 from pipelines.runners import run
-from pipelines.stages import StageError
-from pipelines.workers import LIMITS, Limits
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder

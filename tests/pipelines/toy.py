@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from pipelines.builds import Build
-from pipelines.exchange import key_columns, read_sorted, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.exchange import key_columns, read_sorted, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input
@@ -50,7 +50,7 @@ class CountWords(Stage):
     def plan(self, work: Work) -> list[Text]:
         return [Text(text) for text in self.texts]
 
-    def process(self, unit: Text, write: UnitWriter) -> None:
+    def process(self, unit: Text, write: TaskWriter) -> None:
         words = unit.words.split()
         counts: dict[str, int] = {}
         for word in words:
@@ -92,7 +92,7 @@ class AddUp(Stage):
     def plan(self, work: Work) -> list[Range]:
         return [Range(index) for index in range(self.ranges)]
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         table = read_sorted(write.work.folder, write.work.files("count", "counts"), unit.index, COUNTS)
         starts = group_starts(*key_columns(table))
         words = table.column("word").take(pa.array(starts)).to_pylist()
@@ -107,9 +107,9 @@ class AddUp(Stage):
         write.ledger.written += len(rows)
 
 
-def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **options: object) -> Build:
+def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **options: object) -> DatasetBuild:
     stages = (CountWords(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
-    return Build(
+    return DatasetBuild(
         output=Folder(str(output)),
         schema=records.REDIRECTS,
         stages=stages,
@@ -133,7 +133,7 @@ class PoisonedWords(Stage):
     def plan(self, work: Work) -> list[Text]:
         return [Text(text) for text in self.texts]
 
-    def process(self, unit: Text, write: UnitWriter) -> None:
+    def process(self, unit: Text, write: TaskWriter) -> None:
         rows = []
         for number, word in enumerate(unit.words.split()):
             fault = None
@@ -186,6 +186,6 @@ def _poison(word: str) -> bool:
     return True
 
 
-def poisoned_words(output: Path, texts: tuple[str, ...], *, isolates: bool = True) -> Build:
+def poisoned_words(output: Path, texts: tuple[str, ...], *, isolates: bool = True) -> DatasetBuild:
     stage = (PoisonedWords if isolates else Whole)(texts=texts)
-    return Build(Folder(str(output)), records.REDIRECTS, (stage,), (), {})
+    return DatasetBuild(Folder(str(output)), records.REDIRECTS, (stage,), (), {})

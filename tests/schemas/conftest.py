@@ -11,7 +11,7 @@ import pytest
 from literal import parse_options, run_inline
 
 from pipelines import corpus, mine_contexts, mine_mentions
-from pipelines.steps import contexts, pairs
+from pipelines.stages import contexts, pairs
 from schemas.storage import Folder
 
 _PAGES = {

@@ -15,8 +15,8 @@ from breaking import Row, edit, field, ledger, rewrite
 from schemas.check import main
 from schemas.dataset import RowGroup
 from schemas.manifest import read_manifest
+from schemas.record_checks import checks_of
 from schemas.records import MASKED_MENTION_PAIRS
-from schemas.rules import rules_of
 from schemas.storage import Folder
 
 NAMES = ("pairs", "masked", "pairs-aliases", "pairs-mentions", "pairs-documents")
@@ -438,7 +438,7 @@ def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
 )
 def test_masks(mined_mentions, masks, anchor, is_sound):
     manifest = read_manifest(Folder(str(mined_mentions / "masked")))
-    rules = rules_of(replace(manifest, options=manifest.options | {"masks": masks}))
+    rules = checks_of(replace(manifest, options=manifest.options | {"masks": masks}))
     row = pq.read_table(mined_mentions / "masked/data").slice(0, 1).to_pylist()[0]
     text = "A <mask> of whales."
     row |= {

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.builds import Build
-from pipelines.stages import Stage, UnitWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.stage import Stage, TaskWriter, Work, close_stage, location, open_stage, run_unit
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import (
     ALIAS_PAIRS,
@@ -51,7 +51,7 @@ class Write(Stage):
     def plan(self, work: Work) -> list[Shard]:
         return [Shard(index) for index in range(len(self.shards))]
 
-    def process(self, unit: Shard, write: UnitWriter) -> None:
+    def process(self, unit: Shard, write: TaskWriter) -> None:
         with write.file("train", self.schema) as group:
             for rows in self.shards[unit.index]:
                 group(pa.Table.from_pylist(list(rows), schema=self.schema))
@@ -91,7 +91,7 @@ def write_dataset(
         source = Input("dataset", made_from.folder.name, str(made_from.path), made_from.manifest.fingerprint)
     else:
         source = Input("file", "raw.txt", "/raw/raw.txt", "0" * 64, 12_345)
-    build = Build(Folder(str(path)), schema, (stage,), (source,), options or {})
+    build = DatasetBuild(Folder(str(path)), schema, (stage,), (source,), options or {})
     build.begin(resume=False)
     for unit in open_stage(build.work, stage):
         run_unit(build.work, stage, unit)

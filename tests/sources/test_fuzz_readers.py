@@ -29,8 +29,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from pipelines.stages import Work, open_stage, run_unit
-from pipelines.steps.extract import Extract, SourceFile
+from pipelines.engine.stage import Work, open_stage, run_unit
+from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.records import FILTER_REASONS, REJECT_REASONS
 from schemas.storage import Folder

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.stages import Work, open_stage, run_unit
-from pipelines.steps.extract import Extract, SourceFile
+from pipelines.engine.stage import Work, open_stage, run_unit
+from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.storage import Folder
 from transforms.sources.formats import ReadOptions

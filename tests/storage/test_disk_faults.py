@@ -18,10 +18,10 @@ import jobs
 import pytest
 from toy import word_count
 
-from pipelines import stages
-from pipelines.progress import Progress
+from pipelines.engine import stage as stages
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import close_stage, open_stage, run_unit
 from pipelines.runners import run
-from pipelines.stages import close_stage, open_stage, run_unit
 from schemas.errors import PassingError, StorageError, UserError, storage_error
 from schemas.storage import AtomicFile, Folder
 

@@ -9,7 +9,7 @@ from stores import Store
 from toy import poisoned_words
 
 from pipelines import rejects, report
-from pipelines.stages import open_stage, run_unit
+from pipelines.engine.stage import open_stage, run_unit
 from schemas.storage import Folder
 
 TEXTS = ("a b BAD c", "BAD d", "e")

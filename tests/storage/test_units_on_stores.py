@@ -9,7 +9,7 @@ from pathlib import Path
 import jobs
 from stores import BUCKET, Store
 
-from pipelines.hold import read_slices, refuse_second
+from pipelines.engine.lease import read_slices, refuse_second
 from schemas.storage import Folder
 
 

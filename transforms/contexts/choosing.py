@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from transforms.phrases.occurrences import I64, U64, Occurrences, Tokens, mix64, strings_hashes
+from transforms.arrays import I64, U64, mix64, strings_hashes
+from transforms.phrases.occurrences import Occurrences, Tokens
 
 CHOSEN = pa.schema(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transforms.phrases.occurrences import I64
+from transforms.arrays import I64
 
 
 class Eligible:

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.phrases.occurrences import I64, U8, Tokens, character_starts, slice_strings, string_bytes
+from transforms.arrays import I64, U8, character_starts, slice_strings, string_bytes
+from transforms.phrases.occurrences import Tokens
 
 
 class WindowRules(NamedTuple):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.records import ALIAS_PAIRS
+from transforms.arrays import I64
 from transforms.mentions.pairs import (
     distinct,
     entity_keys,
@@ -18,7 +19,6 @@ from transforms.mentions.pairs import (
     places_in_runs,
     run_begins,
 )
-from transforms.phrases.occurrences import I64
 
 MENTION_COLUMNS = ("source", "entity_id", "target_title", "mention")
 """The columns of a mentions shard that are needed here."""

@@ -20,7 +20,7 @@ import xxhash
 
 from schemas.keys import is_validation
 from schemas.records import PAIR_KINDS
-from transforms.phrases.occurrences import I64, U64, Bools, mix64, string_bytes
+from transforms.arrays import I64, U64, Bools, mix64, string_bytes
 
 ENTITY, SURFACE = range(2)
 """A column `kind` holds the place in PAIR_KINDS."""

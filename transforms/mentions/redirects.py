@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.keys import order_by_key
+from transforms.arrays import I64, U64, Bools
 from transforms.phrases.counting import group_starts
-from transforms.phrases.occurrences import I64, U64, Bools
 
 I32 = npt.NDArray[np.int32]
 

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.arrays import U64
 from transforms.phrases.counting import phrase_keys
-from transforms.phrases.occurrences import U64
 from transforms.sources.wikitext import capitalised
 
 Strings: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str]

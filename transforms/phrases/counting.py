@@ -11,15 +11,9 @@ import pyarrow.compute as pc
 import xxhash
 
 from schemas.records import PHRASE_LABELS, PHRASES
+from transforms.arrays import U64, slice_strings
 from transforms.phrases.normalise import PhraseRules
-from transforms.phrases.occurrences import (
-    U64,
-    Occurrences,
-    Tokens,
-    find_occurrences,
-    read_tokens,
-    slice_strings,
-)
+from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
 

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from schemas.errors import UserError
-from transforms.phrases.occurrences import I64, U8, slice_strings
+from transforms.arrays import I64, U8, slice_strings
 from transforms.sources.lines import is_plain
 from transforms.sources.streams import REMEDY, Damaged, chunks, read_head
 

@@ -10,13 +10,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pipelines import corpus, options, planning, preflight, runners, summary
-from pipelines.builds import Build
-from pipelines.hold import refuse_second
-from pipelines.progress import Progress
-from pipelines.slices import command_line, require_finished, run_slice
-from pipelines.stages import StageError
-from pipelines.workers import LIMITS, Limits, usable_cores
+from pipelines import corpus, options, planning, runners, summary
+from pipelines.array_job import command_line, require_finished, run_slice
+from pipelines.engine import preflight
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import refuse_second
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import StageError
+from pipelines.engine.worker_pool import LIMITS, Limits, usable_cores
 from schemas.addresses import is_address
 from schemas.errors import UserError, storage_error
 from schemas.storage import Folder
@@ -31,7 +32,7 @@ class Command(NamedTuple):
     output: str
     takes: str
     groups: tuple[Callable[[argparse.ArgumentParser], None], ...]
-    build: Callable[[corpus.Given, argparse.Namespace, Folder], list[corpus.Dataset]]
+    build: Callable[[corpus.Given, argparse.Namespace, Folder], list[corpus.ChainDataset]]
 
 
 class _Terminated(KeyboardInterrupt):
@@ -130,7 +131,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
 
 
 def _slice(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.Dataset]
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.ChainDataset]
 ) -> None:
     require_finished(chain, chosen)
     build = chain[-1].build
@@ -148,7 +149,7 @@ def _slice(
 
 
 def _plan(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.Dataset]
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.ChainDataset]
 ) -> None:
     planning.show(
         chain,
@@ -164,7 +165,7 @@ def _whole(
     command: Command,
     arguments: Sequence[str],
     chosen: argparse.Namespace,
-    chain: Sequence[corpus.Dataset],
+    chain: Sequence[corpus.ChainDataset],
     submission: preflight.Submission | None,
     beam_args: Sequence[str],
 ) -> None:
@@ -194,7 +195,7 @@ def _whole(
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
 
 
-def _to_build(chain: Sequence[corpus.Dataset], chosen: argparse.Namespace) -> list[Build]:
+def _to_build(chain: Sequence[corpus.ChainDataset], chosen: argparse.Namespace) -> list[DatasetBuild]:
     """The datasets of a chain that are not there yet; says which are."""
     todo = []
     for dataset in chain:

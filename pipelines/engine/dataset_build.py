@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.stages import REJECTS_ROLE, SIDES, WORK, Completion, File, Stage, StageError, Tally, Work
+from pipelines.engine.stage import REJECTS_ROLE, SIDE_TABLES, WORK, Completion, File, Stage, StageError, Tally, Work
 from schemas.errors import UserError
 from schemas.manifest import (
     MANIFEST,
@@ -40,7 +40,7 @@ POINTS = 120
 
 
 @dataclass(frozen=True)
-class Build:
+class DatasetBuild:
     """A dataset to be built: where, of what records, by which stages, from which inputs.
 
     The fingerprint covers the stages' settings and versions, the models and the content of the inputs, and nothing
@@ -175,7 +175,7 @@ class Build:
             _check(stage, report, completions[stage.name])
         files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
         splits = {split: self._publish(split, files) for split in SPLITS}
-        sides = {side: self._publish(side, files) for side in SIDES}
+        sides = {side: self._publish(side, files) for side in SIDE_TABLES}
         manifest = Manifest(
             record=record_name(self.schema),
             fingerprint=self.fingerprint,
@@ -346,7 +346,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _remove(output: Folder) -> None:
     """Remove a dataset of ours, and nothing else that a user may have put into its folder."""
-    for name in ("data", *SIDES, WORK):
+    for name in ("data", *SIDE_TABLES, WORK):
         output.delete(name)
     for name in (MANIFEST, "README.md", "report.html"):
         output.remove(name)

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from pipelines.exchange import n_ranges, read_range, write_parts, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import All, Range, Shards, range_units, shard_units, shards_a_unit
+from pipelines.engine.exchange import n_ranges, read_range, write_parts, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.stages.units import All, Range, Shards, range_units, shard_units, shards_a_unit
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import MENTIONS, PAGES, REDIRECTS
@@ -123,7 +123,7 @@ class ReadTables(Stage):
                     "the same name"
                 )
 
-    def process(self, unit: TableUnit, write: UnitWriter) -> None:
+    def process(self, unit: TableUnit, write: TaskWriter) -> None:
         if unit.side == "sql":
             dump = self.dumps[unit.dump]
             for facts in read_facts(dump.filesystem, dump.table, batch_rows=FACTS_A_FILE):
@@ -157,7 +157,7 @@ class JoinTables(Stage):
         ranges = work.units("read_tables")[0][3] if work.files("read_tables", "facts") else 0
         return [Range(index, ranges) for index in range(ranges)]
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         facts = read_range(write.work.folder, write.work.files("read_tables", "facts"), unit.number, KEYED_FACTS)
         titles, untitled = join_facts(facts)
         write.counters["facts_of_unknown_pages"] += untitled
@@ -174,7 +174,7 @@ class Follow(Stage):
     def plan(self, work: Work) -> list[All]:
         return [All()] if work.units("read_tables") else []
 
-    def process(self, unit: All, write: UnitWriter) -> None:
+    def process(self, unit: All, write: TaskWriter) -> None:
         work = write.work
         ranges = work.units("read_tables")[0][3]
         files = [file for stage in ("read_tables", "join_tables") for file in work.files(stage, "titles")]
@@ -197,7 +197,7 @@ class Targets(Stage):
         units = work.units("read_tables")
         return shard_units(Folder(self.documents), units[0][3] if units else 1)
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         names = _names(Folder(self.documents), unit)
         hi, lo = title_keys(names.column("source"), names.column("filed"))
         number = unit.first // shards_a_unit(Folder(self.documents))
@@ -244,7 +244,7 @@ class Resolve(Stage):
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "targets")
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         work = write.work
         wanted = read_range(work.folder, work.files("targets", "wanted"), unit.number, WANTED)
         meanings = read_range(work.folder, work.files("follow", "meanings"), unit.number, MEANINGS)
@@ -283,7 +283,7 @@ class FindMentions(Stage):
     def plan(self, work: Work) -> list[Shards]:
         return shard_units(Folder(self.documents), 0)
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         documents = Folder(self.documents)
         targets = self._targets(unit, write.work)
         tables = []
@@ -299,7 +299,7 @@ class FindMentions(Stage):
         write.table("train", mentions, row_group_rows=ROW_GROUP)
 
     def _document(
-        self, row: Mapping[str, Any], targets: Mapping[str, Target], columns: dict[str, list[Any]], write: UnitWriter
+        self, row: Mapping[str, Any], targets: Mapping[str, Target], columns: dict[str, list[Any]], write: TaskWriter
     ) -> None:
         document = Source(row["title"], row["text"], row["links"])
         write.counters["documents"] += 1

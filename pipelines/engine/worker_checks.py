@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.builds import Build
+from pipelines.engine.dataset_build import DatasetBuild
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 
@@ -39,7 +39,7 @@ def software() -> Software:
     return Software(python, metadata.version("apache-beam"), code.hexdigest()[:16])
 
 
-def check_worker(submitted: Software, builds: Sequence[Build]) -> None:
+def check_worker(submitted: Software, builds: Sequence[DatasetBuild]) -> None:
     """UserError unless this machine can do the builds: the same software, the storage in sight, the models there."""
     remedy = "make the worker image anew (docker/README.md), or submit from an environment like the workers'"
     here = software()
@@ -61,12 +61,12 @@ def check_worker(submitted: Software, builds: Sequence[Build]) -> None:
         process.submit(_check_stages, list(builds)).result()
 
 
-def _is_finished(build: Build) -> bool:
+def _is_finished(build: DatasetBuild) -> bool:
     """By this very job, which the runner has begun anew."""
     return is_dataset(build.output) and read_manifest(build.output).fingerprint == build.fingerprint
 
 
-def _check_stages(builds: Sequence[Build]) -> None:
+def _check_stages(builds: Sequence[DatasetBuild]) -> None:
     from pipelines.runners import silence
 
     silence()

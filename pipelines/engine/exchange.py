@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.stages import File, UnitWriter
+from pipelines.engine.stage import File, TaskWriter
 from schemas.keys import order_by_key
 from schemas.storage import Folder, parquet_file
 
@@ -38,7 +38,7 @@ def range_starts(ranges: int) -> U64:
     return np.array([-(-(r << 64) // ranges) for r in range(ranges)], dtype=np.uint64)
 
 
-def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) -> None:
+def write_ranges(write: TaskWriter, role: str, table: pa.Table, *, ranges: int) -> None:
     """Write a map unit's rows in order of key, one row group a range. Rows of one key keep their order."""
     hi, lo = key_columns(table)
     order = order_by_key(hi, lo)
@@ -48,7 +48,7 @@ def write_ranges(write: UnitWriter, role: str, table: pa.Table, *, ranges: int) 
     _write_groups(write, role, table, cuts)
 
 
-def write_parts(write: UnitWriter, role: str, table: pa.Table, part: npt.NDArray[np.integer], *, parts: int) -> None:
+def write_parts(write: TaskWriter, role: str, table: pa.Table, part: npt.NDArray[np.integer], *, parts: int) -> None:
     """Write rows as one file with a row group for each part number, for a reduce by a number instead of a key."""
     if len(part) and (part.min() < 0 or part.max() >= parts):
         raise ValueError(f"{role}: parts from {part.min()} to {part.max()}, of {parts}")
@@ -57,7 +57,7 @@ def write_parts(write: UnitWriter, role: str, table: pa.Table, part: npt.NDArray
     _write_groups(write, role, table.take(pa.array(order)), cuts)
 
 
-def _write_groups(write: UnitWriter, role: str, table: pa.Table, cuts: list[int]) -> None:
+def _write_groups(write: TaskWriter, role: str, table: pa.Table, cuts: list[int]) -> None:
     with write.file(role, table.schema) as write_group:
         for start, end in itertools.pairwise(cuts):
             write_group(table.slice(start, end - start))

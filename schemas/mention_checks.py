@@ -1,4 +1,4 @@
-"""What must hold for every mention, pair of mentions and pair of aliases; see `schemas/rules.py`."""
+"""What must hold for every mention, pair of mentions and pair of aliases; see `schemas/record_checks.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.breaches import I64, U64, Apart, Breach, Broken, hashes, shown, where
+from schemas.checks import I64, U64, Apart, Broken, Violation, hashes, quoted, where
 from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation
 from schemas.manifest import Manifest
@@ -36,7 +36,7 @@ class _Side:
         self.start, self.end = (column(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
 
     def show(self, row: int) -> str:
-        return f"{shown(self.mentions[row])} in {shown(self.ids[row])}"
+        return f"{quoted(self.mentions[row])} in {quoted(self.ids[row])}"
 
     def broken(self) -> Iterator[Broken]:
         """What holds for a mention, wherever it stands."""
@@ -51,7 +51,7 @@ class _Side:
             where([text[start:end] != each for each, (text, start, end) in zip(self.mentions, spans, strict=True)]),
             lambda row: (
                 f"{self.show(row)}: [{self.start[row]:,}:{self.end[row]:,}] is "
-                f"{shown(spans[row][0][spans[row][1] : spans[row][2]])}"
+                f"{quoted(spans[row][0][spans[row][1] : spans[row][2]])}"
             ),
         )
         yield Broken(
@@ -62,7 +62,7 @@ class _Side:
         yield Broken(
             f"sentence_id{self.of} is not <doc_id>#<start_char>",
             where([_SENTENCE_ID.fullmatch(each) is None for each in self.ids]),
-            lambda row: shown(self.ids[row]),
+            lambda row: quoted(self.ids[row]),
         )
         yield Broken(f"target_title{self.of} is empty", where(pc.equal(self.title, "")), self.show)
         yield _foreign(f"entity_id{self.of}", self.entity_id, self.show)
@@ -73,11 +73,11 @@ def broken_pages(table: pa.Table) -> Iterator[Broken]:
     title, entity_id = table.column("title"), table.column("entity_id")
     for name in ("source", "title"):
         empty = where(pc.equal(table.column(name), ""))
-        yield Broken(f"the {name} is empty", empty, lambda row: f"page {shown(table.column('page_id')[row].as_py())}")
-    yield _foreign("entity_id", entity_id, lambda row: shown(title[row].as_py()))
+        yield Broken(f"the {name} is empty", empty, lambda row: f"page {quoted(table.column('page_id')[row].as_py())}")
+    yield _foreign("entity_id", entity_id, lambda row: quoted(title[row].as_py()))
 
 
-class MentionRules:
+class MentionChecks:
     """Mentions: spans, resolutions, the order of the text."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -103,8 +103,8 @@ class MentionRules:
             "resolution is not qid where the Wikidata id is known, and only there",
             where(pc.xor(pc.equal(resolution, "qid"), pc.not_equal(entity_id, ""))),
             lambda row: (
-                f"{side.show(row)}: resolution {shown(resolution[row].as_py())}, "
-                f"entity_id {shown(entity_id[row].as_py())}"
+                f"{side.show(row)}: resolution {quoted(resolution[row].as_py())}, "
+                f"entity_id {quoted(entity_id[row].as_py())}"
             ),
         )
         yield _unknown("origin", table.column("origin"), ORIGINS, side.show)
@@ -112,12 +112,12 @@ class MentionRules:
         yield Broken(
             "doc_id does not begin with the source",
             where([not doc_id.startswith(f"{source}:") for doc_id, source in zip(doc_ids, sources, strict=True)]),
-            lambda row: f"{shown(doc_ids[row])}, source {shown(sources[row])}",
+            lambda row: f"{quoted(doc_ids[row])}, source {quoted(sources[row])}",
         )
         yield Broken(
             "sentence_id is not that of a sentence of the document",
             where([each.rpartition("#")[0] != doc_id for each, doc_id in zip(side.ids, doc_ids, strict=True)]),
-            lambda row: f"{shown(side.ids[row])}, document {shown(doc_ids[row])}",
+            lambda row: f"{quoted(side.ids[row])}, document {quoted(doc_ids[row])}",
         )
         yield from self._order(group.shard.path, doc_ids, side)
 
@@ -145,18 +145,18 @@ class MentionRules:
             own = pc.unique(table.column("doc_id").filter(pc.equal(licences, licence)))
             self._of_licence.setdefault(licence, []).append(hashes(own))
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._documents.end(dataset, "the document has mentions in another shard")
 
     def totals(self) -> Iterator[str]:
         for licence, ids in sorted(self._of_licence.items()):
             found, said = len(np.unique(np.concatenate(ids))), self._manifest.licences.get(licence, 0)
             if found > said:  # those without a mention count, too
-                yield f"licences: {found:,} documents are {shown(licence)}; the manifest says {said:,}"
+                yield f"licences: {found:,} documents are {quoted(licence)}; the manifest says {said:,}"
         yield from _counted(self._manifest, {f"resolution:{name}": self._resolutions[name] for name in RESOLUTIONS})
 
 
-class MentionPairRules:
+class MentionPairChecks:
     """Pairs of mentions: what the two share, in what they differ, splits, and masks where those were put in."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -209,11 +209,11 @@ class MentionPairRules:
         same = pc.equal(first, second)
 
         def entities(row: int) -> str:
-            names = (shown(each[row].as_py().replace("\0", " ")) for each in (first, second))
+            names = (quoted(each[row].as_py().replace("\0", " ")) for each in (first, second))
             return f"{show(row)}: {', '.join(names)}"
 
         def keys(row: int) -> str:
-            return f"{show(row)}: {shown(key[row].as_py())}"
+            return f"{show(row)}: {quoted(key[row].as_py())}"
 
         yield Broken("a pair of kind entity is of two entities", where(pc.and_not(is_entity, same)), entities)
         yield Broken("a pair of kind surface is of one entity", where(pc.and_(is_surface, same)), entities)
@@ -245,7 +245,7 @@ class MentionPairRules:
                 if wanted[entity] != (split == "validation"):
                     wrong.setdefault(row, entity)
         rule = "the entity belongs to the other split, by its hash"
-        return Broken(rule, _rows(sorted(wrong)), lambda row: shown(wrong[row].replace("\0", " ")))
+        return Broken(rule, _rows(sorted(wrong)), lambda row: quoted(wrong[row].replace("\0", " ")))
 
     def _masks(self, name: str, found: Sequence[str], side: _Side, keeps_words: Any) -> Broken:
         wrong = []
@@ -255,8 +255,8 @@ class MentionPairRules:
                 wrong.append(row)
 
         def show(row: int) -> str:
-            what = "as it is" if keeps_words[row] else f"with {shown(self._mask)} for the mention"
-            return f"{shown(found[row])}, not {shown(side.texts[row])} {what}"
+            what = "as it is" if keeps_words[row] else f"with {quoted(self._mask)} for the mention"
+            return f"{quoted(found[row])}, not {quoted(side.texts[row])} {what}"
 
         return Broken(f"{name} is not the sentence, masked as unmasked says", _rows(wrong), show)
 
@@ -282,7 +282,7 @@ class MentionPairRules:
             and all(one in (other, " ") for one, other in zip(found, text, strict=True))
         )
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._pairs.end(dataset, "the two mentions are a pair already")
         if self._entities:
             yield from self._entities.end(dataset, "the entity is in another split, too")
@@ -291,7 +291,7 @@ class MentionPairRules:
         yield from _counted(self._manifest, {f"{kind}_pairs": self._counts[f"{kind}_pairs"] for kind in PAIR_KINDS})
 
 
-class AliasPairRules:
+class AliasPairChecks:
     """Pairs of aliases: surfaces, counts, the order of an entity's pairs."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -310,8 +310,8 @@ class AliasPairRules:
         entity_id, title = table.column("entity_id"), table.column("target_title")
 
         def show(row: int) -> str:
-            aliases = (f"{shown(each[row])} ({n[row]:,})" for each, n in zip((one, other), counts, strict=True))
-            return f"{', '.join(aliases)} of {shown(entity_id[row].as_py() or title[row].as_py())}"
+            aliases = (f"{quoted(each[row])} ({n[row]:,})" for each, n in zip((one, other), counts, strict=True))
+            return f"{', '.join(aliases)} of {quoted(entity_id[row].as_py() or title[row].as_py())}"
 
         pairs = list(zip(one, other, strict=True))
         yield Broken(
@@ -361,7 +361,7 @@ class AliasPairRules:
             show,
         )
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._entities.end(dataset, "the entity has pairs in another shard")
 
     def totals(self) -> Iterator[str]:
@@ -410,7 +410,7 @@ def _unknown(name: str, values: pa.ChunkedArray, known: Sequence[str], show: Sho
     return Broken(
         f"{name} is not one of {', '.join(known)}",
         where(pc.invert(pc.is_in(values, pa.array(known)))),
-        lambda row: f"{show(row)}: {shown(values[row].as_py())}",
+        lambda row: f"{show(row)}: {quoted(values[row].as_py())}",
     )
 
 
@@ -419,7 +419,7 @@ def _foreign(name: str, values: pa.ChunkedArray, show: Show) -> Broken:
     return Broken(
         f"{name} is neither empty nor a Wikidata id",
         where(wrong),
-        lambda row: f"{show(row)}: {shown(values[row].as_py())}",
+        lambda row: f"{show(row)}: {quoted(values[row].as_py())}",
     )
 
 
@@ -427,7 +427,7 @@ def _counted(manifest: Manifest, found: Mapping[str, int]) -> Iterator[str]:
     """Counters of the manifest that do not say what the rows say."""
     for name, rows in found.items():
         if rows != (said := manifest.counter(name)):
-            yield f"{rows:,} rows count as {shown(name)}; the manifest says {said:,}"
+            yield f"{rows:,} rows count as {quoted(name)}; the manifest says {said:,}"
 
 
 def _rows(rows: Sequence[int]) -> I64:

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.contexts import RowRange, split_role
-from pipelines.steps.units import (
+from pipelines.engine.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.stages.contexts import RowRange, split_role
+from pipelines.stages.units import (
     LICENCE_COLUMNS,
     Range,
     Shards,
@@ -49,7 +49,7 @@ SIDES_A_FILE = 4_000_000
 MOST_PAIRS_OF_A_KEY = 200_000_000
 """With --all-pairs: a key of some 20,000 mentions."""
 
-SIDES = pa.schema(
+PAIR_SIDES = pa.schema(
     [
         ("key_hi", pa.uint64()),
         ("key_lo", pa.uint64()),
@@ -63,7 +63,9 @@ SIDES = pa.schema(
 )
 """One of the two mentions of a pair by its place; the key is that of the pair."""
 
-FETCHED = pa.schema([*(SIDES.field(name) for name in ("key_hi", "key_lo", "side", "kind", "unmasked")), *PAIRED_FIELDS])
+FETCHED = pa.schema(
+    [*(PAIR_SIDES.field(name) for name in ("key_hi", "key_lo", "side", "kind", "unmasked")), *PAIRED_FIELDS]
+)
 """One of the two mentions of a pair."""
 
 
@@ -84,7 +86,7 @@ class Group(Stage):
         rows = read_manifest(folder).rows * len(self.rules.kinds)
         return shard_units(folder, n_ranges(rows, rows_a_range=MEMBERS_A_RANGE))
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         members = MEMBERS.empty_table()
         for shard, path in enumerate(unit.paths, start=unit.first):
             with parquet_file(Folder(self.mentions), path) as reader:
@@ -113,7 +115,7 @@ class Pair(Stage):
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "group")
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("group", "members")
         members = lowest(read_range(write.work.folder, files, unit.number, MEMBERS), rules=self.rules)
         if (most := largest_key(members, rules=self.rules)) > MOST_PAIRS_OF_A_KEY:
@@ -121,7 +123,7 @@ class Pair(Stage):
                 f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave --all-pairs out, and "
                 "say with --mentions-per-key and --partners how many of them are wanted"
             )
-        sides = SIDES.empty_table()
+        sides = PAIR_SIDES.empty_table()
         for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
             write.ledger.read += counts.candidates
             write.ledger.filtered.update(counts.filtered)
@@ -133,10 +135,10 @@ class Pair(Stage):
             sides = pa.concat_tables([sides, _side(chosen, 1), _side(chosen, 2)])
             if sides.num_rows >= SIDES_A_FILE:
                 self._write(sides, write)
-                sides = SIDES.empty_table()
+                sides = PAIR_SIDES.empty_table()
         self._write(sides, write)
 
-    def _write(self, sides: pa.Table, write: UnitWriter) -> None:
+    def _write(self, sides: pa.Table, write: TaskWriter) -> None:
         mentions = Folder(self.mentions)
         part = sides.column("shard").to_numpy() // shards_a_unit(mentions)
         write_parts(write, "sides", sides.combine_chunks(), part, parts=len(shard_units(mentions, 0)))
@@ -148,7 +150,7 @@ def _side(chosen: pa.Table, side: int) -> pa.Table:
         **{name: chosen.column(f"{name}_{side}") for name in ("shard", "row")},
         "side": pa.array(np.full(chosen.num_rows, side, dtype=np.uint8)),
     }
-    return pa.table([columns[name] for name in SIDES.names], schema=SIDES)
+    return pa.table([columns[name] for name in PAIR_SIDES.names], schema=PAIR_SIDES)
 
 
 class PairedShards(NamedTuple):
@@ -178,9 +180,9 @@ class Fetch(Stage):
             for number, unit in enumerate(shard_units(Folder(self.mentions), 0))
         ]
 
-    def process(self, unit: PairedShards, write: UnitWriter) -> None:
+    def process(self, unit: PairedShards, write: TaskWriter) -> None:
         folder, work = Folder(self.mentions), write.work
-        sides = read_range(work.folder, work.files("pair", "sides"), unit.number, SIDES)
+        sides = read_range(work.folder, work.files("pair", "sides"), unit.number, PAIR_SIDES)
         tables = []
         for shard, path in enumerate(unit.paths, start=unit.first):
             here = sides.filter(pc.equal(sides.column("shard"), shard))
@@ -199,7 +201,7 @@ class Fetch(Stage):
                 write_ranges(write, split_role("fetched", split), fetched.filter(mask), ranges=ranges)
 
 
-_FETCHED_OF_SPLIT = FETCHED.append(SIDES.field("validation"))
+_FETCHED_OF_SPLIT = FETCHED.append(PAIR_SIDES.field("validation"))
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class OrderPairs(Stage):
         ranges = units[0][3] if units else [1, 0]
         return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
 
-    def process(self, unit: RowRange, write: UnitWriter) -> None:
+    def process(self, unit: RowRange, write: TaskWriter) -> None:
         files = write.work.files("fetch", split_role("fetched", unit.split))
         sides = read_sorted(write.work.folder, files, unit.number, FETCHED)
         pairs = _joined(sides)

@@ -2,7 +2,7 @@
 
     plan(inputs, options)  -> units                      fixed by the data alone
     process(unit)          -> files, ledger, counters    a pure function of the unit; a completion record comes last
-    finish(records)        -> the dataset                only when every ledger adds up (`pipelines/builds.py`)
+    finish(records)        -> the dataset                only when every ledger adds up (`dataset_build.py`)
 
 Nothing here knows Beam (`pipelines/runners.py` places the work) or a subject (the pipelines' own modules do).
 
@@ -41,7 +41,7 @@ from schemas.storage import AtomicFile, Folder, parquet_writer
 
 WORK = "_work"
 REJECTS_ROLE = "rejects"
-SIDES = (REJECTS_ROLE, "redirects", "pages")
+SIDE_TABLES = (REJECTS_ROLE, "redirects", "pages")
 """Roles of files that are published beside a dataset's shards."""
 
 _SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
@@ -174,7 +174,7 @@ class Stage(ABC):
         """The units, in order. May read what earlier stages of the same dataset wrote."""
 
     @abstractmethod
-    def process(self, unit: Any, write: UnitWriter) -> None:
+    def process(self, unit: Any, write: TaskWriter) -> None:
         """Do one unit: the same files for the same unit, whoever does it and however often."""
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - most need nothing
@@ -236,7 +236,7 @@ class Work:
         return sum(each.counters.get(name, 0) for each in self.completions(stage))
 
 
-class UnitWriter:
+class TaskWriter:
     """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
 
     `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none. `isolation` is
@@ -292,7 +292,7 @@ class UnitWriter:
         place = len(self.files)
         self.files.append(File(role, name, 0, 0, "", supersedes))
         rows = 0
-        published = role in (*SPLITS, *SIDES)
+        published = role in (*SPLITS, *SIDE_TABLES)
         with (
             AtomicFile(self.work.folder, name) as sink,
             parquet_writer(sink, schema, to_keep=published) as writer,
@@ -444,7 +444,7 @@ def run_unit(
     index: int,
     *,
     isolation: Isolation | None = None,
-    watch: Callable[[UnitWriter], None] = lambda write: None,
+    watch: Callable[[TaskWriter], None] = lambda write: None,
 ) -> Completion:
     """Do one unit and write its completion record. Called in a worker; safe to call twice, also at once.
 
@@ -453,7 +453,7 @@ def run_unit(
     folder = work.stage_folder(stage.name)
     unit = stage.Unit(*_plan(folder.uri)[index])
     attempt = uuid.uuid4().hex[:12]
-    write = UnitWriter(work, stage, index, attempt, isolation)
+    write = TaskWriter(work, stage, index, attempt, isolation)
     watch(write)
     try:
         stage.process(unit, write)

@@ -3,7 +3,7 @@
 It refuses a second run on the same output, and is what `python -m pipelines.status` shows. A run that does a slice of
 the units (`--units=2/64`) has a mark of its own, `_work/run-2-of-64.json`: it refuses the same slice and a whole run,
 not another slice. Marks only warn and refuse: should two runs do the same units for all that, completion records keep
-the result right (`pipelines/stages.py`).
+the result right (`pipelines/engine/stage.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipelines.stages import WORK, Slice
+from pipelines.engine.stage import WORK, Slice
 from schemas.errors import PassingError, UserError
 from schemas.manifest import is_dataset
 from schemas.storage import Folder
@@ -112,7 +112,7 @@ def holder(run: Mapping[str, Any]) -> str:
     )
 
 
-class Hold:
+class Lease:
     """Holds the datasets of a run while a `with` block lasts, and says in each how it goes."""
 
     def __init__(
@@ -151,7 +151,7 @@ class Hold:
         self.lost: UserError | None = None
         """Why the run has to end: another took a dataset, or it is gone."""
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> Lease:
         for folder in self._folders:
             self._write(folder)
         try:

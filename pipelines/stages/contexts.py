@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from pipelines.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.count import read_sentences
-from pipelines.steps.units import Shards, shard_units, shards_a_unit
+from pipelines.engine.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.stages.count import read_sentences
+from pipelines.stages.units import Shards, shard_units, shards_a_unit
 from schemas.keys import is_validation, row_key
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
 from schemas.storage import Folder, parquet_file
+from transforms.arrays import I64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible
 from transforms.contexts.windows import (
@@ -34,7 +35,7 @@ from transforms.contexts.windows import (
     window_bounds,
 )
 from transforms.phrases.normalise import PhraseRules
-from transforms.phrases.occurrences import I64, find_occurrences, read_tokens
+from transforms.phrases.occurrences import find_occurrences, read_tokens
 
 ROWS_A_RANGE = 4_000_000
 CONTEXTS_A_SHARD = 50_000
@@ -143,7 +144,7 @@ class Choose(Stage):
         sentences = Folder(self.sentences)
         return shard_units(sentences, len(_phrase_ranges(Folder(self.phrases), sentences, self.contexts_per_phrase)))
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         phrases, sentences = Folder(self.phrases), Folder(self.sentences)
         manifest = read_manifest(phrases)
         vocabulary = _vocabulary(self.phrases, manifest.fingerprint)
@@ -178,7 +179,7 @@ class Keep(Stage):
     def plan(self, work: Work) -> list[PhraseRange]:
         return _phrase_ranges(Folder(self.phrases), Folder(self.sentences), self.contexts_per_phrase)
 
-    def process(self, unit: PhraseRange, write: UnitWriter) -> None:
+    def process(self, unit: PhraseRange, write: TaskWriter) -> None:
         files = write.work.files("choose", "chosen")
         candidates = read_range(write.work.folder, files, unit.part, CHOSEN)
         kept = keep_lowest(candidates, most=self.contexts_per_phrase)
@@ -218,7 +219,7 @@ class Cut(Stage):
             for number, unit in enumerate(shard_units(Folder(self.sentences), 0))
         ]
 
-    def process(self, unit: CutShards, write: UnitWriter) -> None:
+    def process(self, unit: CutShards, write: TaskWriter) -> None:
         files = write.work.files("keep", "kept")
         kept = read_range(write.work.folder, files, unit.number, KEPT)
         tables = []
@@ -234,7 +235,7 @@ class Cut(Stage):
             if ranges:
                 write_ranges(write, split_role("cut", split), cut.filter(mask), ranges=ranges)
 
-    def _cut_shard(self, kept: pa.Table, sentences_path: str, documents_path: str, write: UnitWriter) -> pa.Table:
+    def _cut_shard(self, kept: pa.Table, sentences_path: str, documents_path: str, write: TaskWriter) -> pa.Table:
         sentences = read_sentences(Folder(self.sentences), sentences_path)
         tokens = read_tokens(sentences, lowercase=self.rules.lowercase)
         write.counters["tokens"] += len(tokens.form)
@@ -310,7 +311,7 @@ class Order(Stage):
         ranges = units[0][4] if units else [1, 0]
         return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
 
-    def process(self, unit: RowRange, write: UnitWriter) -> None:
+    def process(self, unit: RowRange, write: TaskWriter) -> None:
         circle = _Circle(write.work, unit)
         table = circle.own
         negative = [""] * table.num_rows

@@ -27,7 +27,7 @@ class Broken(NamedTuple):
     show: Callable[[int], str]
 
 
-class Breach(NamedTuple):
+class Violation(NamedTuple):
     """A rule broken by rows that are known only when all were read; rows are numbered in the shard."""
 
     shard: Shard
@@ -36,14 +36,14 @@ class Breach(NamedTuple):
     detail: str
 
 
-class Rules(Protocol):
+class Checks(Protocol):
     """The checks of one record type."""
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
         """Check the next row group; a split's row groups come in order, one split behind the other."""
         ...
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         """Check what is known only when all rows were seen."""
         ...
 
@@ -59,7 +59,7 @@ def where(mask: Any) -> I64:
     return np.flatnonzero(np.asarray(mask, dtype=bool))
 
 
-def shown(value: object, most: int = 60) -> str:
+def quoted(value: object, most: int = 60) -> str:
     """A value as it stands in a finding: quoted and cut."""
     if not isinstance(value, str):
         return f"{value:,}" if isinstance(value, int) else str(value)
@@ -72,13 +72,13 @@ def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
 
 
-class NoRules:
+class NoChecks:
     """For records without rules of their own."""
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
         yield from ()
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from ()
 
     def totals(self) -> Iterator[str]:
@@ -105,8 +105,8 @@ class Apart:
             found = values.drop_null()
             self._seen.setdefault(key, []).append(hashes(found if self._by == "row" else pc.unique(found)))
 
-    def end(self, dataset: Dataset, rule: str) -> Iterator[Breach]:
-        """A breach for each shard that repeats a value. Equal hashes are looked up, so it is never a mere collision."""
+    def end(self, dataset: Dataset, rule: str) -> Iterator[Violation]:
+        """A violation for each shard that repeats a value. Equal hashes are looked up: it is never a mere collision."""
         parts = [np.concatenate(each) for each in self._seen.values()]
         if self._by != "row":
             parts = [np.unique(part) for part in parts]
@@ -123,10 +123,10 @@ class Apart:
                         place = f"row {group.first_row + row:,} of {shard.path}"
                         key = {"row": place, "shard": shard.path, "split": split}[self._by]
                         if first.setdefault(value, (key, place))[0] != key:
-                            name = shown(value.replace("\0", " "))
+                            name = quoted(value.replace("\0", " "))
                             found.setdefault(group.first_row + row, f"{name} stands in {first[value][1]}")
                 if found:
-                    yield Breach(shard, rule, np.array([*found]), next(iter(found.values())))
+                    yield Violation(shard, rule, np.array([*found]), next(iter(found.values())))
 
     def _among(self, table: pa.Table, sought: U64) -> list[tuple[int, str]]:
         """The rows whose values have one of these hashes, in order, with the value."""

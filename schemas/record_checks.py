@@ -1,6 +1,6 @@
 """What must hold for every row of a dataset: the promises of `schemas/records.py`, as checks on Arrow tables.
 
-Those of mentions and pairs are in `schemas/mention_rules.py`; what all share in `schemas/breaches.py`.
+Those of mentions and pairs are in `schemas/mention_checks.py`; what all share in `schemas/checks.py`.
 
 A check takes the rows of a shard one row group at a time, in order, and yields the rows that break a rule. What spans
 shards (ids that must be unique, negatives that stand in another shard) is kept as 64-bit hashes: 8 to 32 bytes a row.
@@ -18,24 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from schemas.breaches import (
+from schemas.checks import (
     I64,
     U64,
     Apart,
-    Breach,
     Broken,
-    NoRules,
-    Rules,
+    Checks,
+    NoChecks,
+    Violation,
     broken_items,
     hashes,
     nested,
-    shown,
+    quoted,
     where,
 )
 from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation, row_key
 from schemas.manifest import Manifest, Shard
-from schemas.mention_rules import AliasPairRules, MentionPairRules, MentionRules
+from schemas.mention_checks import AliasPairChecks, MentionChecks, MentionPairChecks
 from schemas.records import PHRASE_LABELS
 
 _EXACT_SHARES = 1 << 24
@@ -52,28 +52,28 @@ OPTIONS = {
 """What the checks of a record read of the manifest's options."""
 
 
-def rules_of(manifest: Manifest) -> Rules:
+def checks_of(manifest: Manifest) -> Checks:
     """The checks for the records of a dataset, whose manifest has the OPTIONS of its record."""
     match manifest.record:
         case "Document":
-            return DocumentRules(manifest)
+            return DocumentChecks(manifest)
         case "Sentence":
-            return SentenceRules()
+            return SentenceChecks()
         case "Phrase":
-            return PhraseRules(manifest)
+            return PhraseChecks(manifest)
         case "Context":
-            return ContextRules(manifest)
+            return ContextChecks(manifest)
         case "Mention":
-            return MentionRules(manifest)
+            return MentionChecks(manifest)
         case "MentionPair" | "MaskedMentionPair":
-            return MentionPairRules(manifest)
+            return MentionPairChecks(manifest)
         case "AliasPair":
-            return AliasPairRules(manifest)
+            return AliasPairChecks(manifest)
         case _:
-            return NoRules()
+            return NoChecks()
 
 
-class DocumentRules:
+class DocumentChecks:
     """Documents: ids, clean lines, links that lie in the text."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -92,22 +92,22 @@ class DocumentRules:
         yield Broken(
             "doc_id does not begin with the source",
             where(foreign),
-            lambda row: f"{shown(ids[row])}, source {shown(sources[row])}",
+            lambda row: f"{quoted(ids[row])}, source {quoted(sources[row])}",
         )
-        yield Broken("the licence is empty", where(pc.equal(licences, "")), lambda row: shown(ids[row]))
-        yield Broken("the text is empty", where([not text for text in texts]), lambda row: shown(ids[row]))
+        yield Broken("the licence is empty", where(pc.equal(licences, "")), lambda row: quoted(ids[row]))
+        yield Broken("the text is empty", where([not text for text in texts]), lambda row: quoted(ids[row]))
         yield Broken(
-            "the text has a carriage return", where(["\r" in text for text in texts]), lambda row: shown(ids[row])
+            "the text has a carriage return", where(["\r" in text for text in texts]), lambda row: quoted(ids[row])
         )
         yield Broken(
             "a line of the text begins or ends with whitespace",
             where([_untidy_line(text) is not None for text in texts]),
-            lambda row: f"{shown(ids[row])}: {shown(_untidy_line(texts[row]))}",
+            lambda row: f"{quoted(ids[row])}: {quoted(_untidy_line(texts[row]))}",
         )
         yield Broken(
             "the text has two empty lines in a row",
             where(["\n\n\n" in text for text in texts]),
-            lambda row: shown(ids[row]),
+            lambda row: quoted(ids[row]),
         )
         yield from self._links(table.column("links").combine_chunks(), ids, np.array([len(text) for text in texts]))
 
@@ -116,7 +116,7 @@ class DocumentRules:
 
         def show(link: int) -> str:
             row = owner[link]
-            return f"{shown(ids[row])}: [{start[link]:,}:{end[link]:,}], text of {lengths[row]:,} characters"
+            return f"{quoted(ids[row])}: [{start[link]:,}:{end[link]:,}], text of {lengths[row]:,} characters"
 
         yield broken_items("a link is empty or ends before it starts", start >= end, owner, show)
         yield broken_items("a link ends behind the text", end > lengths[owner], owner, show)
@@ -124,7 +124,7 @@ class DocumentRules:
         early[1:] = (start[1:] < end[:-1]) & ~first[1:]
         yield broken_items("a link begins before the one before it ends", early, owner, show)
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._ids.end(dataset, "doc_id is not unique")
 
     def totals(self) -> Iterator[str]:
@@ -139,10 +139,10 @@ def _licence_totals(expected: dict[str, int], found: dict[str, int]) -> Iterator
     for licence in sorted({*expected, *found}):
         said, counted = expected.get(licence, 0), found.get(licence, 0)
         if said != counted:
-            yield f"licences: {counted:,} documents are {shown(licence)}; the manifest says {said:,}"
+            yield f"licences: {counted:,} documents are {quoted(licence)}; the manifest says {said:,}"
 
 
-class SentenceRules:
+class SentenceChecks:
     """Sentences: ids, order in their documents, tokens in the text, constituents over the tokens.
 
     Takes whole shards: a document's sentences lie side by side in one.
@@ -159,13 +159,13 @@ class SentenceRules:
         self._documents.add(group, split)
 
         def show(row: int) -> str:
-            return shown(ids[row])
+            return quoted(ids[row])
 
         expected = [f"{doc_id}#{at}" for doc_id, at in zip(doc_ids, start.tolist(), strict=True)]
         yield Broken(
             "sentence_id is not <doc_id>#<start_char>",
             where([found != wanted for found, wanted in zip(ids, expected, strict=True)]),
-            lambda row: f"{shown(ids[row])} instead of {shown(expected[row])}",
+            lambda row: f"{quoted(ids[row])} instead of {quoted(expected[row])}",
         )
         yield Broken("the text has a line break", where(["\n" in text or "\r" in text for text in texts]), show)
         yield from self._order(table.column("doc_id"), start, start + length, ids)
@@ -179,13 +179,13 @@ class SentenceRules:
         runs = np.flatnonzero(new)
         # Codes are given in order of the first occurrence: a run that brings no new code is a second one.
         again = runs[code[runs] < np.maximum.accumulate(code)[runs]]
-        yield Broken("the document's sentences are not side by side", again, lambda row: shown(ids[row]))
+        yield Broken("the document's sentences are not side by side", again, lambda row: quoted(ids[row]))
         early = np.zeros(len(code), dtype=bool)
         early[1:] = (start[1:] < end[:-1]) & ~new[1:]
         yield Broken(
             "the sentence begins before the one before it ends",
             where(early),
-            lambda row: f"{shown(ids[row])}, the one before ends at {end[row - 1]:,}",
+            lambda row: f"{quoted(ids[row])}, the one before ends at {end[row - 1]:,}",
         )
 
     def _tokens(self, table: pa.Table, low: I64, high: I64, ids: list[str], texts: list[str]) -> Iterator[Broken]:
@@ -194,12 +194,12 @@ class SentenceRules:
         yield Broken(
             "the sentence has no token",
             where(pc.equal(pc.list_value_length(tokens), 0)),
-            lambda row: shown(ids[row]),
+            lambda row: quoted(ids[row]),
         )
 
         def show(token: int) -> str:
             row = owner[token]
-            return f"{shown(ids[row])}: token [{start[token]:,}:{end[token]:,}], sentence [{low[row]:,}:{high[row]:,}]"
+            return f"{quoted(ids[row])}: token [{start[token]:,}:{end[token]:,}], sentence [{low[row]:,}:{high[row]:,}]"
 
         inside = (start >= low[owner]) & (end <= high[owner])
         yield broken_items("a token lies outside of the sentence", ~inside, owner, show)
@@ -218,7 +218,7 @@ class SentenceRules:
         blank = np.zeros(len(start), dtype=bool)
         for place in suspects.tolist():
             blank[sound[place]] = text[at[place] : at[place] + length[place]].isspace()
-        yield broken_items("a token is whitespace", blank, owner, lambda token: shown(ids[owner[token]]))
+        yield broken_items("a token is whitespace", blank, owner, lambda token: quoted(ids[owner[token]]))
 
     def _constituents(self, table: pa.Table, ids: list[str]) -> Iterator[Broken]:
         owner, first, (label, start, end) = nested(
@@ -228,7 +228,7 @@ class SentenceRules:
 
         def show(item: int) -> str:
             row = owner[item]
-            return f"{shown(ids[row])}: {label[item]} [{start[item]}:{end[item]}], {tokens[row]} tokens"
+            return f"{quoted(ids[row])}: {label[item]} [{start[item]}:{end[item]}], {tokens[row]} tokens"
 
         yield broken_items("a constituent is empty or ends before it starts", start >= end, owner, show)
         yield broken_items("a constituent ends behind the last token", end > tokens[owner], owner, show)
@@ -250,7 +250,7 @@ class SentenceRules:
             repeated[chain[code[chain] == code[before]]] = True
         yield broken_items("a constituent occurs twice", repeated, owner, show)
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._documents.end(dataset, "the document has sentences in another shard")
 
     def totals(self) -> Iterator[str]:
@@ -260,7 +260,7 @@ class SentenceRules:
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x10000)])
 
 
-class PhraseRules:
+class PhraseChecks:
     """Phrases: order, counts, shares, labels."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -279,7 +279,7 @@ class PhraseRules:
         self._total += int(frequency.sum())
 
         def show(row: int) -> str:
-            return f"{shown(phrase[row].as_py())}, frequency {frequency[row]:,}, document_frequency {documents[row]:,}"
+            return f"{quoted(phrase[row].as_py())}, frequency {frequency[row]:,}, document_frequency {documents[row]:,}"
 
         yield Broken("the phrase is empty", where(pc.equal(phrase, "")), lambda row: f"frequency {frequency[row]:,}")
         yield Broken(f"the frequency is below {self._least:,}", where(frequency < self._least), show)
@@ -309,7 +309,7 @@ class PhraseRules:
             numbers = ", ".join(
                 f"{name} {share:.3g}" for name, share in zip(PHRASE_LABELS, shares[:, row], strict=True)
             )
-            return f"{shown(phrase[row].as_py())}: label {shown(table.column('label')[row].as_py())}, {numbers}"
+            return f"{quoted(phrase[row].as_py())}: label {quoted(table.column('label')[row].as_py())}, {numbers}"
 
         yield Broken("label is not one of " + ", ".join(PHRASE_LABELS), where(pc.is_null(label)), show)
         total = shares.astype(np.float64).sum(axis=0)
@@ -323,7 +323,7 @@ class PhraseRules:
         wrong = (place != best) & ~tied & pc.is_valid(label).to_numpy(zero_copy_only=False)
         yield Broken("label is not that of most occurrences (ties by the order of the shares)", where(wrong), show)
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._phrases.end(dataset, "the phrase is not unique")
 
     def totals(self) -> Iterator[str]:
@@ -338,7 +338,7 @@ class PhraseRules:
             )
 
 
-class ContextRules:
+class ContextChecks:
     """Contexts: masks, offsets, the order of the rows, negatives, splits."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -365,7 +365,7 @@ class ContextRules:
         self._count_licences(table)
 
         def show(row: int) -> str:
-            return f"{shown(phrases[row])} in {shown(ids[row])}"
+            return f"{quoted(phrases[row])} in {quoted(ids[row])}"
 
         yield Broken("the phrase is empty", where(pc.equal(column["phrase"], "")), show)
         unknown = pc.invert(pc.is_in(column["label"], pa.array(PHRASE_LABELS)))
@@ -378,7 +378,7 @@ class ContextRules:
             "no mask stands at mask_start",
             where([not context.startswith(self._mask, at) for context, at in zip(contexts, places, strict=True)]),
             lambda row: (
-                f"{show(row)}: {shown(contexts[row][places[row] :])} at {places[row]:,}, not {shown(self._mask)}"
+                f"{show(row)}: {quoted(contexts[row][places[row] :])} at {places[row]:,}, not {quoted(self._mask)}"
             ),
         )
         length = pc.utf8_length(column["surface"]).to_numpy()
@@ -390,13 +390,13 @@ class ContextRules:
         yield Broken(
             "sentence_id is not that of a sentence of the document before the phrase",
             where([not _is_sentence(*each) for each in zip(ids, doc_ids, start.tolist(), strict=True)]),
-            lambda row: f"{shown(ids[row])}, document {shown(doc_ids[row])}, phrase at {start[row]:,}",
+            lambda row: f"{quoted(ids[row])}, document {quoted(doc_ids[row])}, phrase at {start[row]:,}",
         )
         validation = {each: is_validation(each, rate=self._rate, seed=self._seed) for each in set(doc_ids)}
         yield Broken(
             "the document belongs to the other split, by the hash of its id",
             where([validation[each] != (split == "validation") for each in doc_ids]),
-            lambda row: shown(doc_ids[row]),
+            lambda row: quoted(doc_ids[row]),
         )
         yield self._order(split, doc_ids, start.tolist(), phrases, show)
 
@@ -416,7 +416,7 @@ class ContextRules:
             own = pc.unique(table.column("doc_id").filter(pc.equal(licences, licence)))
             self._documents.setdefault(licence, []).append(hashes(own))
 
-    def end(self, dataset: Dataset) -> Iterator[Breach]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         yield from self._splits.end(dataset, "the document is in another split, too")
         for split, negatives in self._negatives.items():
             yield from negatives.end(dataset, split)
@@ -486,7 +486,7 @@ class Negatives:
         self._wrong.append(answered[answered["negative"] != rows["context"][place[found]]])
         self._waiting = seekers[~found]
 
-    def end(self, dataset: Dataset, split: str) -> Iterator[Breach]:
+    def end(self, dataset: Dataset, split: str) -> Iterator[Violation]:
         """Close the circle: the first rows again, for those that still wait."""
         self._circle(dataset, split)
         if len(self._waiting):
@@ -499,7 +499,7 @@ class Negatives:
         wrong = np.concatenate(self._wrong)
         for number in np.unique(wrong["shard"]).tolist():
             rows = np.sort(wrong["row"][wrong["shard"] == number].astype(np.int64))
-            yield Breach(self._shards[number], self.RULE, rows, "")
+            yield Violation(self._shards[number], self.RULE, rows, "")
 
     def _circle(
         self, dataset: Dataset, split: str, *, joining: npt.NDArray[Any] | None = None, any_document: bool = False

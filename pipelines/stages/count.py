@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from pipelines.exchange import merge_sorted, n_ranges, read_range, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import All, Range, Shards, range_units, shard_units
+from pipelines.engine.exchange import merge_sorted, n_ranges, read_range, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.stages.units import All, Range, Shards, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.phrases.counting import (
@@ -52,7 +52,7 @@ class Count(Stage):
         folder = Folder(self.sentences)
         return shard_units(folder, n_ranges(read_manifest(folder).counter("tokens"), rows_a_range=TOKENS_A_RANGE))
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
         for path in unit.paths:
             shard = count_shard(read_sentences(Folder(self.sentences), path), self.rules)
@@ -77,7 +77,7 @@ class AddUp(Stage):
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "count")
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count", "counts")
         totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.number, COUNTS)]))
         write.counters["candidates"] += totals.num_rows
@@ -102,7 +102,7 @@ class Select(Stage):
     def plan(self, work: Work) -> list[All]:
         return [All()]
 
-    def process(self, unit: All, write: UnitWriter) -> None:
+    def process(self, unit: All, write: TaskWriter) -> None:
         for table in self._shards(write.work):
             write.table("train", to_phrases(table))
             write.ledger.written += table.num_rows

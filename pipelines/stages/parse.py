@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import Isolation, Stage, UnitWriter, Work, location
+from pipelines.engine.stage import Isolation, Stage, TaskWriter, Work, location
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES
@@ -58,7 +58,7 @@ class Parse(Stage):
                     "here; give both the same model and libraries"
                 )
 
-    def process(self, unit: DocumentShard, write: UnitWriter) -> None:
+    def process(self, unit: DocumentShard, write: TaskWriter) -> None:
         parser = cached_parser(self.parser, self.parser_options + self.means)
         with parquet_file(Folder(self.documents), unit.path) as reader:
             documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
@@ -79,7 +79,7 @@ class Parse(Stage):
         write.table("train", rows.table(), row_group_rows=1 << 30)
 
 
-def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: UnitWriter) -> None:
+def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter) -> None:
     """The sentences of documents, (id, text) each."""
     places: list[tuple[str, int]] = []
     lines: list[str] = []
@@ -106,7 +106,7 @@ def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write:
 
 
 def _parse_apart(
-    parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: UnitWriter, isolation: Isolation
+    parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter, isolation: Isolation
 ) -> None:
     """Document by document; one that brings workers down is a single reject, for nobody knows its sentences."""
     for number, (doc_id, text) in enumerate(texts):

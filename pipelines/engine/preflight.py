@@ -2,7 +2,7 @@
 
 Each runner has a function here that completes Beam's options with what suits our stages, and raises UserError, with
 the remedy, for what is missing. What only a worker can tell, it is asked at the start of the job
-(`pipelines/readiness.py`).
+(`pipelines/engine/worker_checks.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipelines.readiness import Software, software
+from pipelines.engine.worker_checks import Software, software
 from schemas.addresses import is_address, parse, shown
 from schemas.errors import UserError
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import xxhash
 from pyarrow import fs
 
-from pipelines.exchange import n_ranges, read_sorted, write_parts, write_ranges
-from pipelines.stages import File, Stage, UnitWriter, Work, location
-from pipelines.steps.units import Range
+from pipelines.engine.exchange import n_ranges, read_sorted, write_parts, write_ranges
+from pipelines.engine.stage import File, Stage, TaskWriter, Work, location
+from pipelines.stages.units import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS
 from schemas.storage import Folder, parquet_file
@@ -111,7 +111,7 @@ class Extract(Stage):
                     "lie where all reach it under the same name"
                 )
 
-    def process(self, unit: Segments, write: UnitWriter) -> None:
+    def process(self, unit: Segments, write: TaskWriter) -> None:
         part, items, done = write.resumed or (0, 0, 0)
         shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges(), done=done)
         for place, file, item in self._items(unit, _Place(part, items)):
@@ -136,7 +136,7 @@ class Extract(Stage):
                 yield _Place(part, read), source.file, item
             skip = 0
 
-    def _take(self, item: Item, source: InputFile, shards: _Shards, write: UnitWriter) -> None:
+    def _take(self, item: Item, source: InputFile, shards: _Shards, write: TaskWriter) -> None:
         """Turn an item into a row, a count or an error."""
         write.ledger.read += 1
         if not isinstance(item, Redirect | Corrupt) and item.page:
@@ -182,7 +182,7 @@ class Extract(Stage):
         return n_ranges(size // _BYTES_A_KEY[self.dedup], rows_a_range=KEYS_A_RANGE)
 
 
-def keep_page(page: Page, write: UnitWriter) -> None:
+def keep_page(page: Page, write: TaskWriter) -> None:
     """The rows of a page, and of the titles that point to it, in the side tables."""
     write.side("pages", page._replace(redirects=())._asdict())
     for title in page.redirects:
@@ -195,7 +195,7 @@ class _Shards:
     `done` is the number of shards that the unit has so far, also before it was interrupted.
     """
 
-    def __init__(self, write: UnitWriter, shard_bytes: int, dedup: str, ranges: int, *, done: int) -> None:
+    def __init__(self, write: TaskWriter, shard_bytes: int, dedup: str, ranges: int, *, done: int) -> None:
         self._write, self._shard_bytes, self._dedup, self._ranges = write, shard_bytes, dedup, ranges
         self._rows: list[dict[str, Any]] = []
         self._bytes = 0
@@ -255,7 +255,7 @@ class _Find(Stage):
             ranges = reader.num_row_groups
         return [Range(index, ranges) for index in range(ranges)]
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         work = write.work
         before = _shard_numbers(work)
         tables = []
@@ -327,7 +327,7 @@ class Drop(Stage):
                 found |= {group for group in range(groups) if reader.metadata.row_group(group).num_rows}
         return [ShardGroup(group, groups) for group in sorted(found)]
 
-    def process(self, unit: ShardGroup, write: UnitWriter) -> None:
+    def process(self, unit: ShardGroup, write: TaskWriter) -> None:
         work = write.work
         shards = work.files("extract", "train")
         drops: dict[int, dict[int, dict[int, str]]] = {}
@@ -339,7 +339,7 @@ class Drop(Stage):
         for shard in sorted(drops):
             self._rewrite(shards[shard], drops[shard], write)
 
-    def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: UnitWriter) -> None:
+    def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: TaskWriter) -> None:
         with parquet_file(write.work.folder, shard.path) as reader:
             documents = reader.read(use_threads=False).to_pylist()
         kept = []

@@ -31,14 +31,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import (
+from pipelines.engine.stage import (
     Completion,
     Fault,
     Isolation,
     Stage,
     StageError,
     Tally,
-    UnitWriter,
+    TaskWriter,
     Work,
     peak_memory,
     run_unit,
@@ -363,10 +363,10 @@ class _Pulse:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._writer: UnitWriter | None = None
+        self._writer: TaskWriter | None = None
         threading.Thread(target=self._beat, daemon=True).start()
 
-    def watch(self, writer: UnitWriter | None) -> None:
+    def watch(self, writer: TaskWriter | None) -> None:
         self._writer = writer
 
     def send(self, message: Any) -> None:

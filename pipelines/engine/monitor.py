@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from pipelines.builds import Build
-from pipelines.hold import Hold
-from pipelines.progress import Progress
-from pipelines.stages import (
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import Lease
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import (
     Stage,
     Tally,
     Work,
@@ -28,14 +28,14 @@ _EVERY_LOCAL, _EVERY_REMOTE = 1.0, 20.0
 """Seconds between two looks."""
 
 
-class Follower:
+class Monitor:
     """Looks at the datasets of a run while a `with` block lasts; `end` is called when the run should not go on."""
 
     def __init__(
         self,
-        builds: Sequence[Build],
+        builds: Sequence[DatasetBuild],
         progress: Progress,
-        hold: Hold,
+        hold: Lease,
         *,
         max_reject_rate: float,
         end: Callable[[UserError], None],
@@ -51,7 +51,7 @@ class Follower:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
-    def __enter__(self) -> Follower:
+    def __enter__(self) -> Monitor:
         for build, stage in self._stages:
             self._before[stage.name] = build.work.finished(stage.name)
         self._thread.start()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipelines.stages import Work
+from pipelines.engine.stage import Work
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipelines import options
-from pipelines.builds import Build
-from pipelines.corpus import Dataset
-from pipelines.hold import Hold, refuse_second
+from pipelines.corpus import ChainDataset
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.lease import Lease, refuse_second
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import Slice
+from pipelines.engine.worker_pool import Limits
 from pipelines.local import LocalPool
-from pipelines.progress import Progress
-from pipelines.stages import Slice
 from pipelines.summary import python
-from pipelines.workers import Limits
 from schemas.addresses import shown_arguments
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
@@ -48,7 +48,7 @@ def command_line(module: str, arguments: Sequence[str]) -> str:
     return shlex.join([python(), "-m", f"pipelines.{module}", *shown_arguments(arguments)])
 
 
-def require_finished(chain: Sequence[Dataset], chosen: argparse.Namespace) -> None:
+def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> None:
     """UserError unless all datasets before the last are there; it names the first that is not, and what makes it."""
     for number, dataset in enumerate(chain[:-1]):
         build = dataset.build
@@ -67,7 +67,7 @@ def require_finished(chain: Sequence[Dataset], chosen: argparse.Namespace) -> No
             )
 
 
-def _making(chain: Sequence[Dataset], number: int, chosen: argparse.Namespace) -> str:
+def _making(chain: Sequence[ChainDataset], number: int, chosen: argparse.Namespace) -> str:
     build = chain[number].build
     assert build is not None
     maker = _MAKERS[record_name(build.schema)]
@@ -77,7 +77,7 @@ def _making(chain: Sequence[Dataset], number: int, chosen: argparse.Namespace) -
 
 
 def run_slice(
-    build: Build,
+    build: DatasetBuild,
     part: Slice,
     *,
     workers: int,
@@ -98,7 +98,7 @@ def run_slice(
     if work.is_closed(stage.name):
         return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
     progress = Progress()
-    hold = Hold(
+    hold = Lease(
         [output], command=command, figures=lambda: {**progress.figures().to_json(), "finish": finish}, part=part
     )
     try:

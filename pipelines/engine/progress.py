@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
-from pipelines.stages import Fault, Stage, Tally
+from pipelines.engine.stage import Fault, Stage, Tally
 
 _LINE_EVERY = 30.0
 """Seconds between the lines of a stage where there is no terminal."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pipelines.exchange import n_ranges, read_range, write_ranges
-from pipelines.stages import Stage, UnitWriter, Work, location
-from pipelines.steps.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
+from pipelines.engine.exchange import n_ranges, read_range, write_ranges
+from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.stages.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
@@ -29,7 +29,7 @@ class CountSurfaces(Stage):
         folder = Folder(self.mentions)
         return shard_units(folder, n_ranges(read_manifest(folder).rows, rows_a_range=MENTIONS_A_RANGE))
 
-    def process(self, unit: Shards, write: UnitWriter) -> None:
+    def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
         for path in unit.paths:
             with parquet_file(Folder(self.mentions), path) as reader:
@@ -54,7 +54,7 @@ class PairAliases(Stage):
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "count_surfaces")
 
-    def process(self, unit: Range, write: UnitWriter) -> None:
+    def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count_surfaces", "surfaces")
         surfaces = merge_surfaces([read_range(write.work.folder, files, unit.number, SURFACES)])
         pairs, filtered = alias_pairs(surfaces, aliases_per_entity=self.aliases_per_entity, min_count=self.min_count)

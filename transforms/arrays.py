@@ -1,0 +1,125 @@
+"""Arrays that the kernels share: slices of a text's bytes as strings and as hashes, runs of flags, flat lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+U8 = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
+
+
+def slice_strings(buffer: U8, start: I64, end: I64) -> pa.StringArray:
+    """The slices `buffer[start:end]`, whole UTF-8 characters, as an array of strings."""
+    lengths = end - start
+    edges = np.zeros(len(start) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=edges[1:])
+    data = buffer[np.repeat(start - edges[:-1], lengths) + np.arange(edges[-1])]
+    large = pa.LargeStringArray.from_buffers(len(start), pa.py_buffer(edges), pa.py_buffer(data))
+    return large.cast(pa.string())
+
+
+def slice_hashes(buffer: U8, start: I64, end: I64) -> tuple[U64, U64]:
+    """Two 64-bit hashes of each slice `buffer[start:end]`, a function of its bytes alone.
+
+    A polynomial hash modulo 2^64 over random values of the bytes, from prefix sums: one pass over the buffer, three
+    operations a slice. It groups phrases inside a process; keys on storage are xxh3 of the phrase.
+    """
+    longest = len(buffer) + 1
+    high, low = (
+        mix64(_slice_hash(buffer, start, end, _hash_tables(seed, longest)) + (end - start).astype(np.uint64))
+        for seed in (1, 2)
+    )
+    return high, low
+
+
+def strings_hashes(strings: pa.Array) -> tuple[U64, U64]:
+    """The `slice_hashes` of whole strings."""
+    data, edges = string_bytes(strings)
+    return slice_hashes(data, edges[:-1], edges[1:])
+
+
+def _slice_hash(buffer: U8, start: I64, end: I64, tables: tuple[U64, U64, U64]) -> U64:
+    values, powers, inverses = tables
+    prefix = np.zeros(len(buffer) + 1, dtype=np.uint64)
+    np.cumsum(values[buffer] * powers[: len(buffer)], out=prefix[1:])
+    return (prefix[end] - prefix[start]) * inverses[start]
+
+
+_TABLES: dict[int, tuple[U64, U64, U64]] = {}
+
+
+def _hash_tables(seed: int, size: int) -> tuple[U64, U64, U64]:
+    """Values of the 256 bytes, and the powers of an odd base and of its inverse modulo 2^64, at least `size` each."""
+    known = _TABLES.get(seed)
+    if known is None or len(known[1]) < size:
+        values = mix64(np.arange(256, dtype=np.uint64) + np.uint64(1000 * seed))
+        base = int(mix64(np.array([seed], dtype=np.uint64))[0]) | 1
+        size = 1 << (size - 1).bit_length()
+        known = _TABLES[seed] = values, _powers(base, size), _powers(pow(base, -1, 1 << 64), size)
+    return known
+
+
+def _powers(base: int, size: int) -> U64:
+    powers = np.full(size, base, dtype=np.uint64)
+    powers[0] = 1
+    return np.multiply.accumulate(powers)
+
+
+def mix64(x: U64) -> U64:
+    """The finaliser of splitmix64: a bijection that spreads every bit (Steele, Lea and Flood 2014)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def next_not(flags: Bools) -> I64:
+    """[n] the first place at or after each where the flag is not set; n where there is none."""
+    n = len(flags)
+    places = np.where(flags, n, np.arange(n))
+    return np.minimum.accumulate(places[::-1])[::-1]
+
+
+def previous_not(flags: Bools) -> I64:
+    """[n] the last place at or before each where the flag is not set; -1 where there is none."""
+    places = np.where(flags, -1, np.arange(len(flags)))
+    return np.maximum.accumulate(places)
+
+
+def single(table: pa.Table, name: str) -> pa.Array:
+    """A column as one array."""
+    column = table.column(name)
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks)
+        if column.num_chunks
+        else (pa.array([], column.type))
+    )
+
+
+def offsets_of(array: Any) -> I64:
+    """The offsets of a list or string array, [n + 1]."""
+    if pa.types.is_list(array.type):
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        return offsets - offsets[0]  # `flatten` of a slice begins with its first element
+    raw = np.frombuffer(array.buffers()[1] or b"\0\0\0\0", dtype=np.int32)
+    return raw[array.offset : array.offset + len(array) + 1].astype(np.int64)
+
+
+def string_bytes(strings: Any) -> tuple[U8, I64]:
+    """The UTF-8 bytes of n strings, one behind the other, and their edges in them, [n + 1]."""
+    edges = offsets_of(strings)
+    raw = np.frombuffer(strings.buffers()[2] or b"", dtype=np.uint8)
+    return raw[edges[0] : edges[-1]], edges - edges[0]
+
+
+def character_starts(data: U8) -> I64:
+    """[characters + 1] the byte at which each character of UTF-8 begins, and the end."""
+    return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
