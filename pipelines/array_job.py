@@ -1,28 +1,27 @@
-"""`--units=I/N`: a slice of a dataset's first step on this machine, beside others elsewhere, as an array job does it.
+"""`--units=I/N`: a slice of a dataset's first stage on this machine, beside others elsewhere, as an array job does it.
 
 The machines share nothing but storage, and no Beam is at work. Datasets before the output must be there. A whole run
-with `--resume` follows the slices: it does what they left undone, closes the step, does the later ones and publishes.
+with `--resume` follows the slices: it does what they left undone, closes the stage, does the later ones and publishes.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipelines import options
+from pipelines.cli import command_line
 from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.lease import Lease, refuse_second
+from pipelines.engine.driver import run
+from pipelines.engine.executors import PoolExecutor
+from pipelines.engine.lease import refuse_second
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
 from pipelines.engine.worker_pool import Limits
-from pipelines.local import LocalPool
-from pipelines.summary import python
-from schemas.addresses import shown_arguments
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.records import record_name
@@ -43,11 +42,6 @@ _MAKERS = {
 }
 
 
-def command_line(module: str, arguments: Sequence[str]) -> str:
-    """What one types to run a module of the pipelines; without credentials, which belong into the environment."""
-    return shlex.join([python(), "-m", f"pipelines.{module}", *shown_arguments(arguments)])
-
-
 def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> None:
     """UserError unless all datasets before the last are there; it names the first that is not, and what makes it."""
     for number, dataset in enumerate(chain[:-1]):
@@ -63,7 +57,7 @@ def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) 
         if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
             raise UserError(
                 f"{dataset.folder}: holds a dataset made from other inputs or with other options; choose another "
-                f"--output, or make it anew: {_making(chain, number, chosen)} --overwrite"
+                f"--output, or make it again: {_making(chain, number, chosen)} --overwrite"
             )
 
 
@@ -97,27 +91,23 @@ def run_slice(
         return f"{output}: is finished already: nothing to do"
     if work.is_closed(stage.name):
         return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
-    progress = Progress()
-    hold = Lease(
-        [output], command=command, figures=lambda: {**progress.figures().to_json(), "finish": finish}, part=part
-    )
+    before = sum(map(part.has, work.finished(stage.name)))
     try:
-        with (
-            hold,
-            LocalPool(workers, progress, hold, limits, max_reject_rate) as pool,
-            progress.watching(pool.at_work),
-        ):
-            todo = pool.open(work, stage, part)
-            pool.run_units(work, stage, todo)
-            progress.end()
-            if hold.lost:
-                raise hold.lost
+        run(
+            [build],
+            PoolExecutor(workers, limits=limits),
+            progress=Progress(),
+            command=command,
+            max_reject_rate=max_reject_rate,
+            part=part,
+            finish=finish,
+        )
     except BaseException:
         print(f"to go on from here: {command}", file=sys.stderr)
         raise
     units = len(work.units(stage.name))
-    before = len(part.units(units)) - len(todo)
-    return ended_line(part, stage.name, len(todo), before, len(work.finished(stage.name)), units, finish)
+    done = len(part.units(units)) - before
+    return ended_line(part, stage.name, done, before, len(work.finished(stage.name)), units, finish)
 
 
 def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int, units: int, finish: str) -> str:

@@ -1,27 +1,34 @@
-"""What every command does: read its options, find the input, build what is missing, sum up."""
+"""What every command does: read its options, find the input, build what is missing, sum up.
+
+What is heavy is imported when it is needed: `--help` and a mistyped flag take a moment.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pipelines import corpus, options, planning, runners, summary
-from pipelines.array_job import command_line, require_finished, run_slice
-from pipelines.engine import preflight
-from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.lease import refuse_second
-from pipelines.engine.progress import Progress
-from pipelines.engine.stage import StageError
-from pipelines.engine.worker_pool import LIMITS, Limits, usable_cores
-from schemas.addresses import is_address
+from pipelines import options
+from schemas.addresses import is_address, shown_arguments
 from schemas.errors import UserError, storage_error
-from schemas.storage import Folder
-from transforms.sources.sample import sample_inputs
+from schemas.process import limit_threads, silence
+
+if TYPE_CHECKING:
+    from pipelines.corpus import ChainDataset, Given
+    from pipelines.engine.dataset_build import DatasetBuild
+    from pipelines.engine.executors import Executor
+    from pipelines.engine.preflight import Submission
+    from pipelines.engine.worker_pool import Limits
+    from schemas.storage import Folder
+
+SMALL_INPUT = 1 << 16
+"""Bytes of input that are done in this process: starting others, and Beam, would take longer than the work."""
 
 
 class Command(NamedTuple):
@@ -32,15 +39,18 @@ class Command(NamedTuple):
     output: str
     takes: str
     groups: tuple[Callable[[argparse.ArgumentParser], None], ...]
-    build: Callable[[corpus.Given, argparse.Namespace, Folder], list[corpus.ChainDataset]]
+    build: Callable[[Given, argparse.Namespace, Folder], list[ChainDataset]]
 
 
-class _Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM), as batch systems and containers do."""
+def python() -> str:
+    """This Python, as one would type it here."""
+    here = os.path.relpath(sys.executable)
+    return "python" if here.startswith(os.pardir) else here
 
 
-def _terminate(signum: int, frame: object) -> None:
-    raise _Terminated
+def command_line(module: str, arguments: Sequence[str]) -> str:
+    """What one types to run a module of the pipelines; without credentials, which belong into the environment."""
+    return shlex.join([python(), "-m", f"pipelines.{module}", *shown_arguments(arguments)])
 
 
 def run_command(command: Command, arguments: Sequence[str]) -> str:
@@ -75,25 +85,43 @@ def _absolute(place: str) -> str:
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status."""
-    runners.silence()
-    signal.signal(signal.SIGTERM, _terminate)
-    arguments = sys.argv[1:] if arguments is None else arguments
+    silence()
+    limit_threads()
+    received: list[int] = []
+
+    def stop(signum: int, frame: object) -> None:
+        received.append(signum)
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
-        return _run(command, arguments)
-    except UserError as error:
+        return _run(command, sys.argv[1:] if arguments is None else arguments)
+    except BaseException as error:
+        if received:  # whatever became of it on its way through libraries
+            print("stopped", file=sys.stderr)
+            return 128 + received[0]
+        return _failed(error)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _failed(error: BaseException) -> int:
+    """Say what ended a run; the exit status."""
+    from pipelines.engine.stage import StageError
+
+    if isinstance(error, UserError):
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except OSError as error:
+    if isinstance(error, OSError):
         print(f"error: {storage_error(error, final=True)}", file=sys.stderr)
         return 2
-    except StageError as error:
+    if isinstance(error, StageError):
         if error.__cause__:
             traceback.print_exception(error.__cause__)
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt as interrupt:
-        print("stopped", file=sys.stderr)
-        return 143 if isinstance(interrupt, _Terminated) else 130
+    raise error
 
 
 def _run(command: Command, arguments: Sequence[str]) -> int:
@@ -104,7 +132,10 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     chosen, beam_args = options.parse(parser, arguments)
     if not chosen.input:
         print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
-    inputs = chosen.input or [str(path) for path in sample_inputs()]
+    inputs = chosen.input or _sample()
+    from pipelines import corpus
+    from schemas.storage import Folder
+
     submission = None
     if chosen.runner != "DirectRunner":
         inputs = [_absolute(each) for each in inputs]  # a worker's working directory is another
@@ -114,6 +145,8 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         tables = getattr(chosen, "tables", [])
         tables[:] = map(_absolute, tables)
         if not chosen.plan:
+            from pipelines.engine import preflight
+
             submission = preflight.prepare(chosen.runner, beam_args, [*inputs, *tables, chosen.output])
     source = corpus.given(inputs, input_format=chosen.input_format)
     for notice in [*(source.raw.notices if source.raw else ()), *(submission.notices if submission else ())]:
@@ -126,13 +159,22 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     elif chosen.plan:
         _plan(command, arguments, chosen, chain)
     else:
-        _whole(command, arguments, chosen, chain, submission, beam_args)
+        _whole(command, arguments, chosen, chain, _executor(chosen, source, submission, beam_args))
     return 0
 
 
+def _sample() -> list[str]:
+    from transforms.sources.sample import sample_inputs
+
+    return [str(path) for path in sample_inputs()]
+
+
 def _slice(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.ChainDataset]
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[ChainDataset]
 ) -> None:
+    from pipelines.array_job import require_finished, run_slice
+    from pipelines.engine.worker_pool import usable_cores
+
     require_finished(chain, chosen)
     build = chain[-1].build
     assert build is not None
@@ -149,8 +191,11 @@ def _slice(
 
 
 def _plan(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[corpus.ChainDataset]
+    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[ChainDataset]
 ) -> None:
+    from pipelines import planning
+    from pipelines.engine.worker_pool import usable_cores
+
     planning.show(
         chain,
         _to_build(chain, chosen),
@@ -165,10 +210,14 @@ def _whole(
     command: Command,
     arguments: Sequence[str],
     chosen: argparse.Namespace,
-    chain: Sequence[corpus.ChainDataset],
-    submission: preflight.Submission | None,
-    beam_args: Sequence[str],
+    chain: Sequence[ChainDataset],
+    executor: Callable[[], Executor],
 ) -> None:
+    from pipelines import summary
+    from pipelines.engine.driver import run
+    from pipelines.engine.lease import refuse_second
+    from pipelines.engine.progress import Progress
+
     for dataset in chain:
         if dataset.build is not None:
             refuse_second(dataset.folder)
@@ -179,23 +228,14 @@ def _whole(
     if todo:
         resume = resume_command(command, arguments)
         try:
-            runners.run(
-                todo,
-                workers=chosen.workers,
-                submission=submission,
-                beam_args=beam_args,
-                progress=progress,
-                command=resume,
-                limits=_limits(chosen),
-                max_reject_rate=chosen.max_reject_rate,
-            )
+            run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
         except BaseException:
             print(f"to go on from here: {resume}", file=sys.stderr)
             raise
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
 
 
-def _to_build(chain: Sequence[corpus.ChainDataset], chosen: argparse.Namespace) -> list[DatasetBuild]:
+def _to_build(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> list[DatasetBuild]:
     """The datasets of a chain that are not there yet; says which are."""
     todo = []
     for dataset in chain:
@@ -209,5 +249,22 @@ def _to_build(chain: Sequence[corpus.ChainDataset], chosen: argparse.Namespace) 
     return todo
 
 
+def _executor(
+    chosen: argparse.Namespace, source: Given, submission: Submission | None, beam_args: Sequence[str]
+) -> Callable[[], Executor]:
+    """Where the units are to be done."""
+    if submission is None and not (beam_args or chosen.workers) and source.size <= SMALL_INPUT:
+        from pipelines.engine.executors import InlineExecutor
+
+        return InlineExecutor
+    from pipelines.engine.beam import BeamExecutor
+    from pipelines.engine.preflight import HERE
+
+    job = submission or HERE._replace(arguments=[*beam_args])
+    return lambda: BeamExecutor(job, workers=chosen.workers, limits=_limits(chosen))
+
+
 def _limits(chosen: argparse.Namespace) -> Limits:
+    from pipelines.engine.worker_pool import LIMITS
+
     return LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))

@@ -54,6 +54,13 @@ class Given(NamedTuple):
     dataset: ChainDataset | None = None
     manifest: Manifest | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes on storage."""
+        if self.manifest is not None:
+            return sum(shard.bytes for shard in self.manifest.shards)
+        return sum(each.file.size for each in self.raw.inputs) if self.raw else 0
+
 
 def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
     """Find what --input names."""

@@ -254,9 +254,9 @@ def as_arguments(
 
 
 def _check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
-    from pipelines.runners import job_server_flags, known_beam_flags
+    from pipelines.engine.beam import job_server_flags, known_flags
 
-    beams = set(known_beam_flags())
+    beams = set(known_flags())
     if not all(each.split("=")[0] in beams for each in rest if each.startswith("--")):
         beams.update(job_server_flags(rest))
     expects_value = False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from pipelines.cli import python
 from schemas.manifest import Manifest, read_manifest
 from schemas.records import RESOLUTIONS
 from schemas.storage import Folder, parquet_file
@@ -50,12 +49,6 @@ def text(datasets: Sequence[Folder], rates: Mapping[str, float]) -> str:
     output, last = manifests[-1]
     lines += ["", *_samples(output, last), "", f"next: {python()} -m {_NEXT[last.record]} {output}"]
     return "\n".join(lines)
-
-
-def python() -> str:
-    """This Python, as one would type it here."""
-    here = os.path.relpath(sys.executable)
-    return "python" if here.startswith(os.pardir) else here
 
 
 def _shards(manifest: Manifest) -> str:

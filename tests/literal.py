@@ -20,7 +20,8 @@ import pyarrow as pa
 from pipelines import corpus, mine_contexts, options
 from pipelines.cli import Command
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Stage, TaskWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
+from pipelines.engine.task_writer import TaskWriter, do_unit
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
 from schemas.storage import Folder, parquet_file
@@ -160,7 +161,7 @@ def run_inline(build: DatasetBuild, *, order: int = 1) -> None:
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
-            run_unit(build.work, stage, unit)
+            do_unit(build.work, stage, unit)
         close_stage(build.work, stage)
     build.finish()
 

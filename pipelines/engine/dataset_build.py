@@ -16,7 +16,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.engine.stage import REJECTS_ROLE, SIDE_TABLES, WORK, Completion, File, Stage, StageError, Tally, Work
+from pipelines.engine.stage import (
+    REJECTS_ROLE,
+    SIDE_TABLES,
+    WORK,
+    Completion,
+    File,
+    Stage,
+    StageError,
+    Tally,
+    Work,
+    read_faults,
+)
 from schemas.errors import UserError
 from schemas.manifest import (
     MANIFEST,
@@ -136,7 +147,7 @@ class DatasetBuild:
 
     def _begun(self) -> tuple[str, dict[str, Any]]:
         """Fingerprint and parts of the unfinished run in the output."""
-        state = self.output.read_json(f"{WORK}/build.json", remedy="start anew with --overwrite")
+        state = self.output.read_json(f"{WORK}/build.json", remedy="start again with --overwrite")
         return state["fingerprint"], state["parts"]
 
     def begun_fingerprint(self) -> str:
@@ -147,10 +158,10 @@ class DatasetBuild:
         return any("/done/" in name for name in self.output.files(WORK, recursive=True))
 
     def _check_unfinished(self, resume: bool) -> None:
-        self._check_settings("give the same settings with --resume, or start anew with --overwrite")
+        self._check_settings("give the same settings with --resume, or start again with --overwrite")
         if not resume:
             raise UserError(
-                f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts anew"
+                f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts again"
             )
 
     def _check_settings(self, remedy: str) -> None:
@@ -210,11 +221,8 @@ class DatasetBuild:
 
     def _faults(self) -> list[dict[str, Any]]:
         """The failed attempts at units, in order of time."""
-        faults = []
-        for stage in self.stages:
-            folder = self.work.stage_folder(stage.name)
-            faults += [json.loads(folder.read(name)) for name in folder.files("faults")]
-        return sorted(faults, key=lambda fault: fault["time"])
+        faults = [fault for stage in self.stages for fault in read_faults(self.work, stage).values()]
+        return [fault._asdict() for fault in sorted(faults, key=lambda fault: fault.time)]
 
     def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
         """Move the files of a role to their published names; one that was moved before an interruption stays."""

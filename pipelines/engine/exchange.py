@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.engine.stage import File, TaskWriter
+from pipelines.engine.stage import File
+from pipelines.engine.task_writer import TaskWriter
 from schemas.keys import order_by_key
 from schemas.storage import Folder, parquet_file
 

@@ -1,9 +1,9 @@
-"""A run's mark on the datasets that it writes, `_work/run.json`: who writes them, how it goes, when last heard of.
+"""A run's lease on the datasets that it writes, `_work/run.json`: who writes them, how it goes, when last heard of.
 
 It refuses a second run on the same output, and is what `python -m pipelines.status` shows. A run that does a slice of
-the units (`--units=2/64`) has a mark of its own, `_work/run-2-of-64.json`: it refuses the same slice and a whole run,
-not another slice. Marks only warn and refuse: should two runs do the same units for all that, completion records keep
-the result right (`pipelines/engine/stage.py`).
+the units (`--units=2/64`) has a lease of its own, `_work/run-2-of-64.json`: it refuses the same slice and a whole run,
+not another slice. Leases only warn and refuse: should two runs do the same units for all that, completion records keep
+the result right (`stage.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GONE = 60.0
 
 
 def run_file(part: Slice | None) -> str:
-    """The mark of a whole run, or of a slice."""
+    """The lease of a whole run, or of a slice."""
     return RUN_FILE if part is None else f"{WORK}/run-{part.number}-of-{part.of}.json"
 
 
@@ -63,7 +63,7 @@ def read_slices(folder: Folder) -> dict[Slice, dict[str, Any]]:
 
 
 def is_alive(run: Mapping[str, Any]) -> bool:
-    """Whether a run that left this mark may still be writing."""
+    """Whether a run that left this lease may still be writing."""
     if run["state"] != "running":
         return False
     if run["host"] == socket.gethostname() and _knows_processes():
@@ -86,19 +86,19 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 
-def heed(folder: Folder, run: str) -> None:
+def check_lease(folder: Folder, run: str, part: Slice | None = None) -> None:
     """UserError if a run was stopped or another took its place: its job on a cluster ends by this, runner or not.
 
-    Called by a worker before each unit; `run` is the id in the mark. A run that was killed leaves its mark as it was,
-    and its job goes on.
+    Asked before each unit; `run` is the id in the lease. A run that was killed leaves its lease as it was, and its job
+    goes on.
     """
     try:
-        mark = read_run(folder)
+        lease = read_run(folder, part)
     except PassingError:  # no reason to end: the work itself will tell
         return
-    if mark is None or (mark["run"] == run and mark["state"] == "running"):
+    if lease is None or (lease["run"] == run and lease["state"] == "running"):
         return
-    raise UserError(f"{folder}: the run that sent this job {'was stopped' if mark['run'] == run else 'was replaced'}")
+    raise UserError(f"{folder}: the run that sent this job {'was stopped' if lease['run'] == run else 'was replaced'}")
 
 
 def holder(run: Mapping[str, Any]) -> str:
@@ -113,7 +113,7 @@ def holder(run: Mapping[str, Any]) -> str:
 
 
 class Lease:
-    """Holds the datasets of a run while a `with` block lasts, and says in each how it goes."""
+    """The lease of a run while a `with` block lasts; says in each dataset how the run goes."""
 
     def __init__(
         self,
@@ -179,11 +179,6 @@ class Lease:
         self._state = f"failed: {why}"
         self._write_last()
 
-    def release(self, folder: Folder) -> None:
-        """Leave a dataset that is about to be finished."""
-        with self._lock:
-            self._folders.remove(folder)
-
     def _keep(self) -> None:
         while not self._ended.wait(self._every):
             with self._lock:
@@ -192,7 +187,7 @@ class Lease:
                     with contextlib.suppress(OSError):
                         if self._is_ours(folder):
                             self._write(folder)
-                        elif self._part is None and is_dataset(folder):  # a worker on a cluster has finished it
+                        elif self._part is None and is_dataset(folder):  # it was published
                             self._folders.remove(folder)
                         else:
                             self.lost = self._loss(folder)
@@ -216,7 +211,7 @@ class Lease:
             )
         if is_dataset(folder):
             return UserError(f"{folder}: another run has finished it; this one ends")
-        return UserError(f"{folder}: was deleted under the run; start anew with --overwrite")
+        return UserError(f"{folder}: was deleted under the run; start again with --overwrite")
 
     def _write(self, folder: Folder) -> None:
         mark = {**self._mark, "state": self._state, "beat": time.time(), **self._figures()}

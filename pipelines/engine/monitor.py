@@ -1,4 +1,4 @@
-"""Following a run on a cluster by what its workers leave on storage: progress, and rejects that get out of hand."""
+"""Follows a run by what it leaves on storage, wherever its units are done: progress, faults, the limit on rejects."""
 
 from __future__ import annotations
 
@@ -9,51 +9,50 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.executors import StageRun
 from pipelines.engine.lease import Lease
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import (
-    Stage,
+    WHOLE,
+    Fault,
     Tally,
-    Work,
+    check_rejects,
     read_completions,
-    rejects_error,
+    read_faults,
     sum_tallies,
-    too_many_rejects,
 )
 from schemas.errors import UserError
 from schemas.manifest import Manifest, is_dataset, read_manifest
 
-_EVERY_LOCAL, _EVERY_REMOTE = 1.0, 20.0
+_EVERY_LOCAL, _EVERY_REMOTE = 0.5, 10.0
 """Seconds between two looks."""
 
 
 class Monitor:
-    """Looks at the datasets of a run while a `with` block lasts; `end` is called when the run should not go on."""
+    """Looks at the stages of a run while a `with` block lasts; `end` is called when the run should not go on."""
 
     def __init__(
-        self,
-        builds: Sequence[DatasetBuild],
-        progress: Progress,
-        hold: Lease,
-        *,
-        max_reject_rate: float,
-        end: Callable[[UserError], None],
+        self, stages: Sequence[StageRun], progress: Progress, lease: Lease, *, end: Callable[[UserError], None]
     ) -> None:
-        self._progress, self._hold, self._max_reject_rate, self._end = progress, hold, max_reject_rate, end
-        self._stages = [(build, stage) for build in builds for stage in build.stages]
-        self._every = _EVERY_LOCAL if all(build.output.is_local for build in builds) else _EVERY_REMOTE
-        self._before: dict[str, set[int]] = {}  # units that an earlier run did, by stage
+        self.why: UserError | None = None
+        """Why the run had to end."""
+        self._progress, self._lease, self._end = progress, lease, end
+        self._stages = list(stages)
+        self._every = _EVERY_LOCAL if all(each.work.folder.is_local for each in stages) else _EVERY_REMOTE
+        self._before: dict[str, set[int]] = {}  # units that an earlier run did, by place of the stage
+        self._faults: dict[str, dict[str, Fault]] = {}  # that are known, by place of the stage and name of the file
         self._units: int | None = None  # of the stage at hand, once it is planned
         self._seen: set[int] = set()
         self._total = Tally()
         self._span: tuple[float, float] | None = None  # when its first unit was begun, and its last ended
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread = threading.Thread(target=self._follow, daemon=True, name="monitor")
 
     def __enter__(self) -> Monitor:
-        for build, stage in self._stages:
-            self._before[stage.name] = build.work.finished(stage.name)
+        for each in self._stages:
+            part = each.part or WHOLE
+            self._before[each.name] = {*filter(part.has, each.work.finished(each.stage.name))}
+            self._faults[each.name] = read_faults(each.work, each.stage)
         self._thread.start()
         return self
 
@@ -62,49 +61,56 @@ class Monitor:
     ) -> None:
         self._ended.set()
         self._thread.join()
-        if kind is None:
-            with contextlib.suppress(OSError, ValueError):
-                self._look()
+        if self.why is None:
+            with contextlib.suppress(OSError, ValueError, UserError):
+                self.look()
 
     def _follow(self) -> None:
         while not self._ended.wait(self._every):
             try:
-                self._look()
-                if self._hold.lost:
-                    raise self._hold.lost
+                self.look()
+                if self._lease.lost:
+                    raise self._lease.lost
             except UserError as error:
+                self.why = error
                 self._end(error)
                 return
             except (OSError, ValueError):
                 continue  # storage that is busy, or a file that is moved at this moment: the next look will see
 
-    def _look(self) -> None:
-        """Take in what is new, of as many stages as were at work since the last look."""
+    def look(self) -> None:
+        """Take in what is new, of as many stages as were at work since the last look. UserError: too many rejects."""
         while self._stages:
-            build, stage = self._stages[0]
-            if is_dataset(build.output):
-                self._take_finished(read_manifest(build.output), str(build.output), stage)
+            run = self._stages[0]
+            if is_dataset(run.work.folder):
+                self._take_finished(run, read_manifest(run.work.folder))
             else:
-                closed = build.work.is_closed(stage.name)
-                self._take(build.work, stage)
-                if not closed:
+                closed = run.work.is_closed(run.stage.name)
+                self._take(run)
+                if not closed and not self._is_done(run):
                     return
             self._progress.end(self._span)
             self._stages.pop(0)
             self._units, self._seen, self._total, self._span = None, set(), Tally(), None
 
-    def _take(self, work: Work, stage: Stage) -> None:
-        """Take in the units of a stage that were finished since the last look."""
+    def _is_done(self, run: StageRun) -> bool:
+        """Whether the units of a slice are all done, which nothing closes."""
+        return run.part is not None and self._units is not None and len(self._seen) == self._units
+
+    def _take(self, run: StageRun) -> None:
+        """Take in the units of a stage that were finished since the last look, and its new faults."""
+        work, stage, part = run.work, run.stage, run.part or WHOLE
         if self._units is None:
             if not work.is_planned(stage.name):
                 return
-            self._units = len(work.units(stage.name))
-            self._seen = self._before[stage.name]
+            self._units = len(part.units(len(work.units(stage.name))))
+            self._seen = self._before[run.name]
             self._total = sum_tallies(read_completions(work, stage, self._seen))
             self._progress.begin(
                 str(work.folder), stage, units=self._units, before=len(self._seen), tally_before=self._total
             )
-        new = work.finished(stage.name) - self._seen
+        self._tell(run, read_faults(work, stage, self._faults[run.name]))
+        new = {*filter(part.has, work.finished(stage.name))} - self._seen
         for completion in read_completions(work, stage, new):
             tally = Tally.of(completion)
             self._total = self._total.plus(tally)
@@ -114,19 +120,32 @@ class Monitor:
             self._progress.advance(tally, began=began)
         self._seen |= new
         expected = self._total.read * self._units / max(len(self._seen), 1)
-        if too_many_rejects(self._total, rate=self._max_reject_rate, expected=expected):
-            raise UserError(rejects_error(work, stage, self._total, rate=self._max_reject_rate))
+        check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected)
 
-    def _take_finished(self, manifest: Manifest, dataset: str, stage: Stage) -> None:
+    def _tell(self, run: StageRun, new: dict[str, Fault]) -> None:
+        """Tell of new failed attempts."""
+        self._faults[run.name] |= new
+        for fault in sorted(new.values(), key=lambda fault: fault.time):
+            if (run.part or WHOLE).has(fault.unit):
+                self._progress.fault(fault)
+
+    def _take_finished(self, run: StageRun, manifest: Manifest) -> None:
         """Take in what was not seen of a stage whose dataset is finished, for its records are gone."""
-        report = next(each for each in manifest.stages if each.name == stage.name)
+        report = manifest.stage(run.stage.name)
         total = Tally(tokens=report.counters.get("tokens", 0))
         if report.ledger:
             left_out = report.ledger.filtered.total(), report.ledger.rejected.total()
             total = Tally(report.ledger.read, report.ledger.written, *left_out, tokens=total.tokens)
         if self._units is None:
-            self._progress.begin(dataset, stage, units=report.units, before=0, tally_before=Tally())
+            before = self._before[run.name]
+            self._progress.begin(
+                str(run.work.folder), run.stage, units=report.units, before=len(before), tally_before=Tally()
+            )
+            self._seen = before
+        known = {*self._faults[run.name].values()}
+        faults = [Fault(**each) for each in manifest.run["faults"] if each["stage"] == run.stage.name]
+        self._tell(run, {str(each): each for each in faults if each not in known})
         rest = Tally(*(max(all_of - seen, 0) for all_of, seen in zip(total, self._total, strict=True)))
         self._progress.advance(rest, units=report.units - len(self._seen))
         now = time.time()
-        self._span = now - manifest.run["wall_seconds"][stage.name], now
+        self._span = now - manifest.run["wall_seconds"][run.stage.name], now

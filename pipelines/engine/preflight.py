@@ -33,12 +33,15 @@ _NOTHING_STAGED = (
 
 
 class Submission(NamedTuple):
-    """A job ready to be sent: Beam's runner and arguments, how many worker pools, and what to tell the user."""
+    """A job ready to be sent: Beam's runner and arguments, and what to tell the user."""
 
     runner: str
     arguments: list[str]
-    pools: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+HERE = Submission("FnApiRunner", [])
+"""DirectRunner: the job is done in this process."""
 
 
 def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Submission:
@@ -46,10 +49,9 @@ def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Sub
 
     UserError for what is missing.
     """
-    from apache_beam.options.pipeline_options import PipelineOptions
+    from pipelines.engine.beam import beam_options
 
-    options = PipelineOptions(list(beam_args)).get_all_options(retain_unknown_options=True)
-    submission = _PREPARE[runner](options, places)
+    submission = _PREPARE[runner](beam_options(beam_args), places)
     for place in places:
         if shown(place) != place:
             raise UserError(
@@ -69,7 +71,7 @@ def _prism(options: dict[str, Any], places: Sequence[str]) -> Submission:
     arguments = [f"--prism_location={_prism_binary(options['prism_location'])}"]
     environment = _environment(options, runner_is_here=True)
     _check_places(places, here=environment.here)
-    return Submission("PrismRunner", [*arguments, *environment.arguments], environment.pools, environment.notices)
+    return Submission("PrismRunner", [*arguments, *environment.arguments], environment.notices)
 
 
 def _portable(options: dict[str, Any], places: Sequence[str]) -> Submission:
@@ -83,7 +85,7 @@ def _portable(options: dict[str, Any], places: Sequence[str]) -> Submission:
     _must_answer(endpoint, "--job_endpoint", "job server", "start it (docs/clusters.md), or name where it is")
     environment = _environment(options, runner_is_here=_is_here(endpoint))
     _check_places(places, here=environment.here and _is_here(endpoint))
-    return Submission("PortableRunner", environment.arguments, environment.pools, environment.notices)
+    return Submission("PortableRunner", environment.arguments, environment.notices)
 
 
 def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
@@ -107,13 +109,8 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
     if not embedded and not options["parallelism"] > 0:
         arguments.append(f"--parallelism={_flink_slots(master)}")
     environment = _environment(options, runner_is_here=embedded or _is_here(_without_scheme(master)))
-    if len(environment.pools) > 1:
-        raise UserError(
-            "--environment_config: Flink takes one address, at which each task manager finds the pool of its own, such "
-            "as localhost:50000"
-        )
     _check_places(places, here=environment.here)
-    return Submission("FlinkRunner", [*arguments, *environment.arguments], environment.pools, environment.notices)
+    return Submission("FlinkRunner", [*arguments, *environment.arguments], environment.notices)
 
 
 def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
@@ -168,7 +165,6 @@ class _Environment(NamedTuple):
 
     here: bool
     arguments: list[str]
-    pools: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -193,7 +189,7 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
             )
         return _Environment(True, arguments)
     if kind == "EXTERNAL":
-        return _pools(config, arguments)
+        return _pool(config, arguments)
     if kind == "DOCKER":
         _check_image(config or image, "--environment_type=DOCKER")
         if not config:  # Beam heeds --sdk_container_image on Dataflow only, and takes an image of its own here
@@ -213,19 +209,22 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
     raise UserError(f"--environment_type={kind}: choose among LOOPBACK, EXTERNAL, DOCKER and PROCESS")
 
 
-def _pools(config: str, arguments: list[str]) -> _Environment:
-    """Worker pools that run. Several, with commas between, are for a runner that has one worker a pool (Prism)."""
-    addresses = tuple(each.strip() for each in config.split(",") if each.strip())
-    if not addresses:
+def _pool(address: str, arguments: list[str]) -> _Environment:
+    """A worker pool that runs."""
+    if not address:
         raise UserError("--environment_type=EXTERNAL needs --environment_config=HOST:PORT of a worker pool")
+    if "," in address:
+        raise UserError(
+            f"--environment_config={address}: takes one address, at which each machine finds the pool of its own, such "
+            "as localhost:50000; for several machines without a cluster use an array job (--units, docs/arrays.md)"
+        )
+    host, port = _host_and_port(address, "--environment_config")
     notices = []
-    for each in addresses:
-        host, port = _host_and_port(each, "--environment_config")
-        if not _answers(host, port):
-            notices.append(
-                f"no worker pool answers at {each} from here: right only where the runner's machines have one there"
-            )
-    return _Environment(all(map(_is_here, addresses)), arguments, addresses, tuple(notices))
+    if not _answers(host, port):
+        notices.append(
+            f"no worker pool answers at {address} from here: right only where the runner's machines have one there"
+        )
+    return _Environment(_is_here(address), arguments, tuple(notices))
 
 
 def _check_image(image: str | None, what: str) -> None:
@@ -289,12 +288,10 @@ def _prism_binary(given: str | None) -> str:
     for place in places:
         if place and os.path.isfile(place):
             return os.path.abspath(place)
-    from apache_beam.version import __version__ as version
-
     raise UserError(
         (f"--prism_location: no file {given!r}" if given else "--runner=PrismRunner needs the program prism, not found")
-        + f"; build it: go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{version}, then give its path by "
-        "--prism_location or put it on the PATH"
+        + f"; build it: go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{software().beam}, then give its path "
+        "by --prism_location or put it on the PATH"
     )
 
 

@@ -24,6 +24,7 @@ class AtWork(NamedTuple):
     """A worker at a unit: its process, what it has done of the unit, its memory in bytes."""
 
     pid: int
+    stage: str
     unit: int
     tally: Tally
     memory: int
@@ -170,7 +171,8 @@ class Progress:
             if figures.stages and figures.stages[-1].ended is None:
                 doing = Tally()
                 for each in at_work:
-                    doing = doing.plus(each.tally)
+                    if each.stage == figures.stages[-1].name:
+                        doing = doing.plus(each.tally)
                 figures.stages[-1].doing = doing
             return figures
 

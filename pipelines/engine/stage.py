@@ -4,7 +4,7 @@
     process(unit)          -> files, ledger, counters    a pure function of the unit; a completion record comes last
     finish(records)        -> the dataset                only when every ledger adds up (`dataset_build.py`)
 
-Nothing here knows Beam (`pipelines/runners.py` places the work) or a subject (the pipelines' own modules do).
+Nothing here knows where units are done (`executors.py`) or what they are about (`pipelines/stages/`).
 
 A stage works in `<dataset>/_work/<stage>/`: `plan.json` holds its units, `done/` a completion record for each
 finished unit, `files/` what the attempts at units wrote, each under a name of its own. Only files that a completion
@@ -13,44 +13,32 @@ record names are ever read or published, so a lost worker or two attempts at one
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import operator
 import re
-import resource
-import sys
-import time
 import uuid
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from schemas.errors import UserError
-from schemas.manifest import (
-    SPLITS,
-    Ledger,
-)
-from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS
-from schemas.storage import AtomicFile, Folder, parquet_writer
+from schemas.manifest import Ledger
+from schemas.storage import Folder
+
+if TYPE_CHECKING:
+    from pipelines.engine.task_writer import TaskWriter
 
 WORK = "_work"
 REJECTS_ROLE = "rejects"
 SIDE_TABLES = (REJECTS_ROLE, "redirects", "pages")
 """Roles of files that are published beside a dataset's shards."""
 
-_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
-_SIDE_ROWS = 50_000
-
 _RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
-"""So many rejects never stop a run."""
+"""As many rejects as that never stop a run."""
 
 
 class StageError(RuntimeError):
@@ -134,7 +122,7 @@ class Tally(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A failed attempt at a unit: `reason` is one of REJECT_REASONS, `record` that of the unit it came to grief on."""
+    """A failed attempt at a unit: `reason` is one of REJECT_REASONS, `record` the one at which it failed."""
 
     stage: str
     unit: int
@@ -200,7 +188,7 @@ def location(**options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Work:
-    """The work on one dataset: its folder and the stages that build it."""
+    """The work on one dataset, in its folder: what each stage has planned and finished."""
 
     folder: Folder
 
@@ -222,6 +210,10 @@ class Work:
         """The units of a planned stage, as JSON values."""
         return _plan(self.stage_folder(stage).uri)
 
+    def unit(self, stage: Stage, number: int) -> Any:
+        """One unit of a planned stage."""
+        return stage.Unit(*self.units(stage.name)[number])
+
     def completions(self, stage: str) -> list[Completion]:
         """The completion records of a closed stage, one a unit, in order."""
         remedy = "delete this file and go on with --resume"
@@ -234,158 +226,6 @@ class Work:
 
     def counter(self, stage: str, name: str) -> int:
         return sum(each.counters.get(name, 0) for each in self.completions(stage))
-
-
-class TaskWriter:
-    """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
-
-    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none. `isolation` is
-    given where workers died on the unit.
-    """
-
-    def __init__(self, work: Work, stage: Stage, unit: int, attempt: str, isolation: Isolation | None = None) -> None:
-        self.work = work
-        self.isolation = isolation
-        self._stage, self._unit = stage, unit
-        self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
-        self._began = time.monotonic()
-        self.files: list[File] = []
-        self.ledger = Ledger(stage.counts)
-        self.counters: Counter[str] = Counter()
-        self._side_rows: dict[str, list[dict[str, Any]]] = {}
-        self._kept: set[str] = set()
-        self.ahead: Callable[[], int] = int
-        """How much was read that the ledger does not count yet: a sign of life while it stands still."""
-        self.resumed: Any = None
-        if found := self._checkpoint():
-            done = Completion.from_json(found["done"])
-            self.resumed, self.files, self.counters = found["state"], done.files, Counter(done.counters)
-            self.ledger = done.ledger or self.ledger
-            self._began -= done.seconds
-            self._kept = {file.path for file in self.files}
-
-    @property
-    def _checkpoint_name(self) -> str:
-        return f"{WORK}/{self._stage.name}/checkpoints/{self._unit:06d}.json"
-
-    def _checkpoint(self) -> dict[str, Any] | None:
-        if not self.work.folder.exists(self._checkpoint_name):
-            return None
-        return json.loads(self.work.folder.read(self._checkpoint_name))
-
-    def checkpoint(self, state: Any) -> None:
-        """Keep what was written so far, should the attempt die: the next one starts from `state`, a JSON value.
-
-        For units that take long. To be called at points that the data alone fix, since it ends the files of side
-        tables: so the files are the same with and without an interruption.
-        """
-        if any(not file.sha256 for file in self.files):
-            raise ValueError(f"{self._stage.name}: a checkpoint in the middle of a file")
-        kept = {"state": state, "done": json.loads(self._done().to_json())}
-        self.work.folder.write(self._checkpoint_name, json.dumps(kept).encode())
-        self._kept = {file.path for file in self.files}
-
-    @contextmanager
-    def file(self, role: str, schema: pa.Schema, *, supersedes: str = "") -> Iterator[Callable[[pa.Table], None]]:
-        """A Parquet file, given table by table: each table is one row group, also an empty one."""
-        name = f"{self._base}.{len(self.files):03d}.{role}.parquet"
-        place = len(self.files)
-        self.files.append(File(role, name, 0, 0, "", supersedes))
-        rows = 0
-        published = role in (*SPLITS, *SIDE_TABLES)
-        with (
-            AtomicFile(self.work.folder, name) as sink,
-            parquet_writer(sink, schema, to_keep=published) as writer,
-        ):
-
-            def write(table: pa.Table) -> None:
-                nonlocal rows
-                rows += table.num_rows
-                writer.write_table(table.cast(schema), row_group_size=max(table.num_rows, 1))
-
-            yield write
-            writer.close()
-        self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
-
-    def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
-        """A Parquet file of one table. A published one has no row group without rows: `datasets` fails on those."""
-        with self.file(role, table.schema, supersedes=supersedes) as write:
-            for start in range(0, max(table.num_rows, role not in SPLITS), row_group_rows):
-                write(table.slice(start, row_group_rows))
-
-    def side(self, role: str, row: dict[str, Any]) -> None:
-        """A row of a side table, such as a redirect."""
-        rows = self._side_rows.setdefault(role, [])
-        rows.append(row)
-        if len(rows) >= _SIDE_ROWS:
-            self._flush_side(role)
-
-    def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
-        """Record something refused for a fault, and count it in the ledger."""
-        if reason not in REJECT_REASONS:
-            raise ValueError(f"{reason!r} is none of schemas.records.REJECT_REASONS")
-        row = {
-            "stage": self._stage.name,
-            "reason": reason,
-            "source": source,
-            "position": position,
-            "excerpt": excerpt[:200],
-            "exception": exception[:500],
-        }
-        self.side(REJECTS_ROLE, row)
-        self.ledger.rejected[reason] += 1
-
-    def _flush_side(self, role: str) -> None:
-        rows = self._side_rows.pop(role, [])
-        if rows:
-            self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
-
-    def tally(self) -> Tally:
-        """How far it has come. Callable from any thread."""
-        rows = sum(file.rows for file in list(self.files))
-        filtered, rejected = (sum(list(each.values())) for each in (self.ledger.filtered, self.ledger.rejected))
-        read = max(self.ledger.read, self.ahead())
-        return Tally(read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
-
-    def _done(self) -> Completion:
-        """What was done so far, as a record; ends the files of side tables."""
-        for role in sorted(self._side_rows):
-            self._flush_side(role)
-        seconds = round(time.monotonic() - self._began, 3)
-        counters = dict(sorted(self.counters.items()))
-        return Completion(
-            self._unit,
-            self.files,
-            self.ledger if self._stage.counts else None,
-            counters,
-            seconds,
-            round(time.time(), 3),
-            peak_memory(),
-        )
-
-    def completion(self) -> Completion:
-        """The record of the finished unit; StageError if its ledger does not add up."""
-        completion = self._done()
-        if unknown := self.ledger.filtered.keys() - FILTER_REASONS.keys():
-            raise ValueError(f"{sorted(unknown)} are none of schemas.records.FILTER_REASONS")
-        if self._stage.counts and self.ledger.lost:
-            raise StageError(
-                f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
-                "this is a fault of phrasemill, please report it"
-            )
-        return completion
-
-    def discard(self) -> None:
-        """Remove what a failed attempt left behind its last checkpoint."""
-        for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
-            if name.startswith(self._base) and name not in self._kept:
-                self.work.folder.remove(name)
-
-
-def peak_memory() -> int:
-    """The most memory that this process ever had, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
@@ -409,7 +249,7 @@ def _plan(folder_uri: str) -> list[list[Any]]:
 def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
     """Remove the completion records that were cut short, or whose files are not there whole: their units are undone."""
     folder = work.stage_folder(stage.name)
-    names = [_record_name(unit) for unit in sorted(work.finished(stage.name)) if part.has(unit)]
+    names = [record_name(unit) for unit in sorted(work.finished(stage.name)) if part.has(unit)]
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
@@ -423,58 +263,19 @@ def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
 
 def read_completions(work: Work, stage: Stage, units: Iterable[int]) -> list[Completion]:
     """The completion records of units, in order."""
-    records = work.stage_folder(stage.name).read_all([_record_name(unit) for unit in sorted(units)])
+    records = work.stage_folder(stage.name).read_all([record_name(unit) for unit in sorted(units)])
     return [Completion.from_json(json.loads(record)) for record in records]
 
 
-def finished_unit(work: Work, stage: Stage, index: int) -> Completion | None:
+def finished_unit(work: Work, stage: Stage, unit: int) -> Completion | None:
     """The completion record of a unit, if it has one."""
-    if not work.stage_folder(stage.name).exists(_record_name(index)):
+    if not work.stage_folder(stage.name).exists(record_name(unit)):
         return None
-    return read_completions(work, stage, [index])[0]
+    return read_completions(work, stage, [unit])[0]
 
 
-def _record_name(index: int) -> str:
-    return f"done/{index:06d}.json"
-
-
-def run_unit(
-    work: Work,
-    stage: Stage,
-    index: int,
-    *,
-    isolation: Isolation | None = None,
-    watch: Callable[[TaskWriter], None] = lambda write: None,
-) -> Completion:
-    """Do one unit and write its completion record. Called in a worker; safe to call twice, also at once.
-
-    `watch` is given the writer, from which another thread may read how far it has come.
-    """
-    folder = work.stage_folder(stage.name)
-    unit = stage.Unit(*_plan(folder.uri)[index])
-    attempt = uuid.uuid4().hex[:12]
-    write = TaskWriter(work, stage, index, attempt, isolation)
-    watch(write)
-    try:
-        stage.process(unit, write)
-        completion = write.completion()
-        folder.write(_record_name(index), completion.to_json().encode())
-    except BaseException as error:
-        with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
-            write.discard()
-        if isinstance(error, OSError) and "CRC checksum" in str(error):
-            raise UserError(
-                f"{stage.name}: unit {index} reads a file that was damaged after it was written ({error}); see which "
-                f"by python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, it is "
-                "one of its own: start anew with --overwrite"
-            ) from None
-        raise
-    return completion
-
-
-def done_before(work: Work, stage: Stage, part: Slice = WHOLE) -> Tally:
-    """What an earlier run has done of a slice of a stage that was opened."""
-    return sum_tallies(read_completions(work, stage, filter(part.has, work.finished(stage.name))))
+def record_name(unit: int) -> str:
+    return f"done/{unit:06d}.json"
 
 
 def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> list[Completion]:
@@ -483,20 +284,19 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
     UserError if more than `max_reject_rate` of what was read are rejects.
     """
     folder = work.stage_folder(stage.name)
-    if folder.exists("completions.json"):
+    if work.is_closed(stage.name):
         completions = work.completions(stage.name)
     else:
         done = work.finished(stage.name)
-        missing = [index for index in range(len(_plan(folder.uri))) if index not in done]
-        if missing and not folder.exists("plan.json"):
-            raise UserError(f"{work.folder}: was deleted under the run; start anew with --overwrite")
+        missing = [unit for unit in range(len(work.units(stage.name))) if unit not in done]
+        if missing and not work.is_planned(stage.name):
+            raise UserError(f"{work.folder}: was deleted under the run; start again with --overwrite")
         if missing:
             raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
         completions = read_completions(work, stage, done)
     total = sum_tallies(completions)
-    if too_many_rejects(total, rate=max_reject_rate, expected=total.read):
-        raise UserError(rejects_error(work, stage, total, rate=max_reject_rate))
-    if not folder.exists("completions.json"):
+    check_rejects(work, stage, total, rate=max_reject_rate, expected=total.read)
+    if not work.is_closed(stage.name):
         folder.write("completions.json", json.dumps([json.loads(each.to_json()) for each in completions]).encode())
     return completions
 
@@ -514,15 +314,24 @@ def too_many_rejects(tally: Tally, *, rate: float, expected: float) -> bool:
     return tally.rejected > FEW_REJECTS and tally.rejected > rate * max(tally.read, expected / 20)
 
 
-def rejects_error(work: Work, stage: Stage, tally: Tally, *, rate: float) -> str:
-    return (
-        f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
-        f"--max-reject-rate={rate:g}; look at them: python -m pipelines.rejects {work.folder}; "
-        "if they may be lost, go on with a higher rate and --resume"
-    )
+def check_rejects(work: Work, stage: Stage, tally: Tally, *, rate: float, expected: float) -> None:
+    """UserError if there are `too_many_rejects`: the limit on rejects, wherever it is looked at."""
+    if too_many_rejects(tally, rate=rate, expected=expected):
+        raise UserError(
+            f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
+            f"--max-reject-rate={rate:g}; look at them: python -m pipelines.rejects {work.folder}; "
+            "if they may be lost, go on with a higher rate and --resume"
+        )
 
 
 def note_fault(work: Work, fault: Fault) -> None:
     """Write down a failed attempt, for the manifest."""
     name = f"faults/{fault.unit:06d}.{uuid.uuid4().hex[:12]}.json"
     work.stage_folder(fault.stage).write(name, json.dumps(fault._asdict()).encode())
+
+
+def read_faults(work: Work, stage: Stage, known: Collection[str] = ()) -> dict[str, Fault]:
+    """The failed attempts at units of a stage, by the name of their file, less those known."""
+    folder = work.stage_folder(stage.name)
+    names = [name for name in folder.files("faults") if name not in known]
+    return {name: Fault(**json.loads(data)) for name, data in zip(names, folder.read_all(names), strict=True)}

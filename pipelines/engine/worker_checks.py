@@ -15,6 +15,7 @@ from typing import NamedTuple
 from pipelines.engine.dataset_build import DatasetBuild
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
+from schemas.process import silence
 
 _PACKAGES = ("pipelines", "schemas", "transforms")
 
@@ -41,7 +42,7 @@ def software() -> Software:
 
 def check_worker(submitted: Software, builds: Sequence[DatasetBuild]) -> None:
     """UserError unless this machine can do the builds: the same software, the storage in sight, the models there."""
-    remedy = "make the worker image anew (docker/README.md), or submit from an environment like the workers'"
+    remedy = "build the worker image again (docker/README.md), or submit from an environment like the workers'"
     here = software()
     for what, wanted, found in (
         ("Python", submitted.python, here.python),
@@ -62,13 +63,11 @@ def check_worker(submitted: Software, builds: Sequence[DatasetBuild]) -> None:
 
 
 def _is_finished(build: DatasetBuild) -> bool:
-    """By this very job, which the runner has begun anew."""
+    """By this very job, which the runner has begun again."""
     return is_dataset(build.output) and read_manifest(build.output).fingerprint == build.fingerprint
 
 
 def _check_stages(builds: Sequence[DatasetBuild]) -> None:
-    from pipelines.runners import silence
-
     silence()
     for build in builds:
         for stage in build.stages:

@@ -1,18 +1,13 @@
-"""Worker processes on this machine, watched: one that dies, stands still or hangs is noticed, its unit tried again.
+"""A pool of watched processes that do units, for whichever threads submit them.
 
-Each worker sends a beat every second, from a thread of its own, with how far its unit has come. So the parent knows
-which unit a dead worker had, sees one that was stopped (no beats), one that waits for ever (beats, but neither
-progress nor work of its CPU) and one that runs round in circles (work, but no progress).
-
-A unit that fails is tried again, the last time with nothing beside it, for want of memory is the commonest reason.
-Then, where a stage can do a unit record by record (`Stage.isolates`), the records that bring its workers down are
-found and become rejects; elsewhere the run ends.
+A process may be killed by the system or for want of memory, stopped, or hang. Each sends a beat every second; what
+becomes of one is noticed, only the unit that it had is tried again, and the others go on. (A process pool of the
+standard library breaks as a whole when one of its processes dies.)
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import multiprocessing
 import os
@@ -21,38 +16,24 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.engine.stage import (
-    Completion,
-    Fault,
-    Isolation,
-    Stage,
-    StageError,
-    Tally,
-    TaskWriter,
-    Work,
-    peak_memory,
-    run_unit,
-)
-from schemas.addresses import without_secrets
-from schemas.errors import UserError, storage_error
-
-ATTEMPTS = 3
-"""How often a unit is tried; the last time alone."""
-MOST_FAULTS = 20
-"""Records of one unit that may bring its worker down before the run ends."""
+from pipelines.engine.attempts import ATTEMPTS, Failed, Task, attempt, fault_of, next_task
+from pipelines.engine.progress import AtWork
+from pipelines.engine.stage import Completion, Stage, StageError, Tally, Work, note_fault
+from pipelines.engine.task_writer import TaskWriter, peak_memory
+from schemas.process import leave_out_pandas, limit_threads, silence
 
 _BEAT = 1.0
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 
 
 class Limits(NamedTuple):
@@ -74,52 +55,39 @@ class Beat(NamedTuple):
     memory: int
 
 
-class _Task(NamedTuple):
-    work: Work
-    stage: Stage
-    unit: int
-    faults: dict[int, Fault] | None = None  # given: the unit is done record by record
-
-
-class _Done(NamedTuple):
-    completion: Completion
-
-
-class _Failed(NamedTuple):
-    error: str
-    trace: str
-    users: bool  # an error that a user can mend, and no retry can
-
-
 class _At(NamedTuple):
     record: int
 
 
-class WorkerTraceback(Exception):
-    """The traceback of an error in a worker process, as text."""
+@dataclass
+class _Job:
+    """A unit that was submitted: what is to be tried next, how many attempts failed, and who waits for it."""
+
+    task: Task
+    done: Future[Completion]
+    failed: int = 0
 
 
 @dataclass
 class _Worker:
-    """A worker process as its parent sees it."""
+    """A worker process as the pool sees it."""
 
     process: Any
     connection: Connection
-    task: _Task | None = None
+    job: _Job | None = None
     record: int | None = None
     beat: Beat | None = None
     beaten: float = 0.0
     moved: float = 0.0
     worked: float = 0.0
-    inbox: list[Any] = field(default_factory=list)
 
-    def give(self, task: _Task) -> None:
+    def give(self, job: _Job) -> None:
         now = time.monotonic()
-        self.task, self.record, self.beat = task, None, None
+        self.job, self.record, self.beat = job, None, None
         # A process that just starts has to import much before its first beat.
         self.beaten, self.moved, self.worked = now + 60, now, now
         with contextlib.suppress(OSError):  # it died: its sentinel tells
-            self.connection.send(task)
+            self.connection.send(job.task)
 
     def receive(self) -> Iterator[Any]:
         """The messages that are there."""
@@ -154,146 +122,161 @@ class _Worker:
         self.connection.close()
 
 
-class Workers:
-    """Up to `number` worker processes, which live from one stage to the next, so that models are loaded once."""
+class WorkerPool:
+    """Up to `number` worker processes, which live until the pool is closed, so that models are loaded once.
 
-    def __init__(self, number: int, *, limits: Limits, report: Callable[[Fault], None]) -> None:
-        """`report` is called for each failed attempt."""
+    A thread of its own watches them; any other may submit units, and those of several stages.
+    """
+
+    def __init__(self, number: int, *, limits: Limits = LIMITS) -> None:
         self.number = number
         self._limits = limits
-        self._report = report
-        self._crew: list[_Worker] = []
-        self._stopped = False
+        self._waiting: deque[_Job] = deque()
+        self._again: deque[_Job] = deque()
+        self._alone: deque[_Job] = deque()
+        self._workers: list[_Worker] = []
+        self._room = threading.Semaphore(number)  # for units that wait
+        self._ended = threading.Event()
+        self._wake_in, self._wake_out = multiprocessing.Pipe(duplex=False)
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="worker pool")
+        self._watcher.start()
 
-    def beats(self) -> list[tuple[int, int, Beat]]:
-        """(process id, unit, last beat) of the workers that are at work. Callable from any thread."""
-        return [
-            (each.process.pid, task.unit, beat)
-            for each in list(self._crew)
-            if (task := each.task) and (beat := each.beat)
-        ]
+    def submit(self, work: Work, stage: Stage, unit: int) -> Future[Completion]:
+        """Have a unit of an open stage done. Returns when it is given to a worker or can wait for one.
 
-    def memory(self) -> int:
-        """Bytes that all workers have, by their last beats."""
-        return sum(each.beat.memory for each in list(self._crew) if each.beat)
+        The future's error is a StageError for a unit that cannot be done, a UserError for what a user can mend.
+        """
+        job = _Job(Task(work, stage, unit), Future())
+        while not self._room.acquire(timeout=0.5):
+            if self._ended.is_set():
+                break
+        self._waiting.append(job)
+        self._wake()
+        if self._ended.is_set():
+            self._give_up(job)
+        return job.done
 
     def run(self, work: Work, stage: Stage, units: Sequence[int]) -> Iterator[Completion]:
-        """Do the units; yields the completion record of each as it is finished.
+        """Do units of an open stage; yields the completion record of each when it is finished. Errors as `submit`."""
+        doing: set[Future[Completion]] = set()
+        for unit in units:
+            doing.add(self.submit(work, stage, unit))
+            finished, doing = wait_for(doing, timeout=0)
+            yield from (each.result() for each in finished)
+        while doing:
+            finished, doing = wait_for(doing, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in finished)
 
-        StageError for a unit that cannot be done, UserError for what a user can mend.
-        """
-        waiting = deque(_Task(work, stage, unit) for unit in sorted(units))
-        alone: deque[_Task] = deque()
-        attempts = Counter[int]()
-        while waiting or alone or self._busy():
-            self._hand_out(waiting, alone)
-            for worker, outcome in self._outcomes():
-                task, worker.task = worker.task, None
-                assert task is not None
-                if isinstance(outcome, _Done):
-                    yield outcome.completion
-                    continue
-                if isinstance(outcome, _Failed) and outcome.users:
-                    raise UserError(outcome.error)
-                attempts[task.unit] += 1
-                fault = _fault(task, outcome, worker.record, attempts[task.unit])
-                self._report(fault)
-                again = _next_attempt(task, fault, outcome)
-                (alone if again.faults is not None or fault.attempt + 1 >= ATTEMPTS else waiting).append(again)
+    def at_work(self) -> tuple[list[AtWork], int]:
+        """The workers that have a unit, and the memory of all processes in bytes. Callable from any thread."""
+        workers = list(self._workers)
+        found = [
+            AtWork(each.process.pid, job.task.stage.name, job.task.unit, beat.tally, beat.memory)
+            for each in workers
+            if (job := each.job) and (beat := each.beat)
+        ]
+        return found, sum(each.beat.memory for each in workers if each.beat) + resident_memory()
 
     def close(self) -> None:
-        """Let the workers end, which are idle."""
-        for each in self._crew:
-            each.connection.close()
-        for each in self._crew:
-            each.process.join(10)
-        self.stop()
+        """End the workers at once, also while others wait for their units, which then fail. May be called twice."""
+        self._ended.set()
+        self._wake()
+        self._watcher.join(10)
 
-    def stop(self) -> None:
-        """End all workers at once, also while `run` goes on in another thread, which then raises."""
-        self._stopped = True
-        while self._crew:
-            self._crew.pop().end()
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake_out.send(None)
 
-    def _busy(self) -> list[_Worker]:
-        return [each for each in self._crew if each.task]
+    # ---- In the thread that watches
 
-    def _hand_out(self, waiting: deque[_Task], alone: deque[_Task]) -> None:
-        if self._stopped:
-            raise StageError("the run was stopped")
-        if alone:
-            if not self._busy():
-                for idle in self._crew[1:]:
-                    self._dismiss(idle)
-                self._free_worker().give(alone.popleft())
+    def _watch(self) -> None:
+        try:
+            while not self._ended.is_set():
+                self._hand_out()
+                for worker, outcome in self._outcomes():
+                    job, worker.job = worker.job, None
+                    assert job is not None
+                    self._take(job, worker.record, outcome)
+        finally:
+            self._ended.set()
+            left = [*self._waiting, *self._again, *self._alone, *(each.job for each in self._workers if each.job)]
+            for each in self._workers:
+                each.end()
+            for job in left:
+                self._give_up(job)
+
+    def _give_up(self, job: _Job) -> None:
+        with contextlib.suppress(Exception):  # another thread has said so already
+            job.done.set_exception(StageError("the run was stopped"))
+
+    def _take(self, job: _Job, record: int | None, outcome: Completion | Failed | str) -> None:
+        """Tell who waits for a unit what became of it, or try again."""
+        if isinstance(outcome, Completion):
+            job.done.set_result(outcome)
             return
-        while waiting and len(self._busy()) < self.number:
-            self._free_worker().give(waiting.popleft())
+        job.failed += 1
+        try:
+            fault = fault_of(job.task, outcome, record, job.failed)
+            note_fault(job.task.work, fault)
+            job.task = next_task(job.task, fault, outcome)
+        except Exception as error:
+            job.done.set_exception(error)
+            return
+        (self._alone if job.task.faults is not None or job.failed + 1 >= ATTEMPTS else self._again).append(job)
+
+    def _busy(self) -> int:
+        return sum(each.job is not None for each in self._workers)
+
+    def _hand_out(self) -> None:
+        if self._alone:
+            if not self._busy():
+                for idle in self._workers[1:]:
+                    self._dismiss(idle)
+                self._free_worker().give(self._alone.popleft())
+            return
+        while (self._again or self._waiting) and self._busy() < self.number:
+            if not self._again:
+                self._again.append(self._waiting.popleft())
+                self._room.release()
+            self._free_worker().give(self._again.popleft())
 
     def _free_worker(self) -> _Worker:
-        for each in self._crew:
-            if not each.task and each.process.is_alive():
+        for each in self._workers:
+            if not each.job and each.process.is_alive():
                 return each
         worker = _start()
-        self._crew.append(worker)
+        self._workers.append(worker)
         return worker
 
     def _dismiss(self, worker: _Worker) -> None:
         worker.end()
-        self._crew.remove(worker)
+        self._workers.remove(worker)
 
-    def _outcomes(self) -> Iterator[tuple[_Worker, _Done | _Failed | str]]:
-        """What became of tasks: done, failed, or how the worker perished. Waits a moment if nothing did."""
-        watched: list[Any] = [each.connection for each in self._crew] + [each.process.sentinel for each in self._crew]
-        wait(watched, timeout=0.5)
-        for worker in list(self._crew):
+    def _outcomes(self) -> Iterator[tuple[_Worker, Completion | Failed | str]]:
+        """What became of units: done, failed, or how the worker ended. Waits a moment if nothing did."""
+        watched: list[Any] = [each.connection for each in self._workers] + [
+            each.process.sentinel for each in self._workers
+        ]
+        wait([*watched, self._wake_in], timeout=0.5)
+        while self._wake_in.poll():
+            self._wake_in.recv()
+        for worker in list(self._workers):
             dead = not worker.process.is_alive()  # asked first: what it sent before its end is then in the pipe
             for message in worker.receive():
                 if isinstance(message, Beat):
                     worker.note(message)
                 elif isinstance(message, _At):
                     worker.record = message.record
-                elif worker.task:
+                elif worker.job:
                     yield worker, message
             if dead:
                 code = worker.process.exitcode
                 self._dismiss(worker)
-                if worker.task:
+                if worker.job:
                     yield worker, _end_of(code)
-            elif worker.task and (why := worker.hung(self._limits)):
+            elif worker.job and (why := worker.hung(self._limits)):
                 self._dismiss(worker)
                 yield worker, why
-
-
-def _fault(task: _Task, outcome: _Failed | str, record: int | None, attempt: int) -> Fault:
-    if isinstance(outcome, _Failed):
-        reason, what = "worker_failed", outcome.error
-    else:
-        reason, what = ("worker_died" if outcome.startswith("died") else "worker_hung"), f"the worker {outcome}"
-    return Fault(task.stage.name, task.unit, attempt, reason, what, record, round(time.time(), 3))
-
-
-def _next_attempt(task: _Task, fault: Fault, outcome: _Failed | str) -> _Task:
-    """The task for the next attempt, after `attempt` of them; the error that ends the run if there is none."""
-    if task.faults is None:
-        if fault.attempt < ATTEMPTS:
-            return task
-        if task.stage.isolates:
-            return task._replace(faults={})
-    elif fault.record is not None and fault.record not in task.faults and len(task.faults) < MOST_FAULTS:
-        return task._replace(faults={**task.faults, fault.record: fault})
-    where = f"{fault.stage}: unit {fault.unit} ({_brief(task)}) failed {fault.attempt} times, at last: {fault.what}"
-    if fault.reason == "worker_failed":
-        error = StageError(where)
-        error.__cause__ = WorkerTraceback(outcome.trace) if isinstance(outcome, _Failed) else None
-        raise error
-    remedy = "; give it more memory, or use fewer --workers" if fault.reason == "worker_died" else ""
-    raise UserError(where + remedy)
-
-
-def _brief(task: _Task) -> str:
-    text = str(task.stage.Unit(*task.work.units(task.stage.name)[task.unit]))
-    return text if len(text) < 200 else text[:197] + "..."
 
 
 def _end_of(code: int | None) -> str:
@@ -304,9 +287,7 @@ def _end_of(code: int | None) -> str:
 
 
 def _start() -> _Worker:
-    # A worker is one core: more threads would change the order of sums in models, and fight each other.
-    for name in _THREADS:
-        os.environ[name] = "false" if name == "TOKENIZERS_PARALLELISM" else "1"
+    limit_threads()
     # Threads of Beam and Arrow do not survive a fork.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -326,35 +307,19 @@ def _start() -> _Worker:
 
 def _serve(connection: Connection) -> None:
     """Do the tasks that come, one after the other, until the parent ends."""
-    from pipelines.runners import silence
-
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _offer_to_the_oom_killer()
+    silence()
+    leave_out_pandas()
     pa.set_cpu_count(1)
     pa.set_io_thread_count(2)
-    silence()
     pulse = _Pulse(connection)
     with contextlib.suppress(EOFError, ConnectionResetError):  # the parent has no more for us
         while True:
-            task: _Task = connection.recv()
-            pulse.send(_do(task, pulse))
-
-
-def _do(task: _Task, pulse: _Pulse) -> _Done | _Failed:
-    isolation = None
-    if task.faults is not None:
-        isolation = Isolation(task.faults, lambda record: pulse.send(_At(record)))
-    try:
-        return _Done(run_unit(task.work, task.stage, task.unit, isolation=isolation, watch=pulse.watch))
-    except UserError as error:
-        return _Failed(str(error), "", users=True)
-    except BaseException as error:
-        if isinstance(error, OSError) and (refused := storage_error(error, final=error.errno == errno.ENOENT)):
-            return _Failed(str(refused), "", users=True)
-        text = without_secrets(f"{type(error).__name__}: {error}")
-        return _Failed(text[:2000], without_secrets(traceback.format_exc())[-20_000:], users=False)
-    finally:
-        pulse.watch(None)
+            task: Task = connection.recv()
+            outcome = attempt(task, at=lambda record: pulse.send(_At(record)), watch=pulse.watch)
+            pulse.watch(None)
+            pulse.send(outcome)
 
 
 class _Pulse:

@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines import runners
 from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.driver import run
 from pipelines.engine.exchange import read_range
+from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.progress import Progress
-from pipelines.engine.stage import Completion, Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Completion, Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.planning.datasets import sample_datasets
 from pipelines.planning.estimates import Estimate, independent, total
 from pipelines.planning.keys import Keys, keys_of_aliases, keys_of_kind, table_of
@@ -287,7 +289,7 @@ def measure(chain: Sequence[ChainDataset], todo: Sequence[DatasetBuild], folder:
     start = time.monotonic()
     for build in samples:
         build.begin(resume=False)
-    runners.run(samples, workers=workers, progress=Progress(io.StringIO()))
+    run(samples, PoolExecutor(workers), progress=Progress(io.StringIO()))
     seconds = time.monotonic() - start
     found = [json.loads(build.output.read(_MEASURED)) for build in samples]
     stages = {

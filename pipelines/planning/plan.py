@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import peak_memory
+from pipelines.engine.task_writer import peak_memory
 from pipelines.planning.estimates import Estimate, makespan
 from pipelines.planning.forecasts import Forecaster
 from pipelines.planning.measuring import Measured, measure

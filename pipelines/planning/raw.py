@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from pipelines.engine.stage import Completion, TaskWriter, Work, location
+from pipelines.engine.stage import Completion, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.planning.pieces import (
     FEWEST,
     POINTS,

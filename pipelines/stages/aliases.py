@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipelines.engine.exchange import n_ranges, read_range, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file

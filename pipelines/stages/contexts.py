@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import xxhash
 
 from pipelines.engine.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.count import read_sentences
 from pipelines.stages.units import Shards, shard_units, shards_a_unit
 from schemas.keys import is_validation, row_key

@@ -9,7 +9,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from pipelines.engine.exchange import merge_sorted, n_ranges, read_range, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage import Folder, parquet_file

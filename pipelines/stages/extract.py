@@ -15,7 +15,8 @@ import xxhash
 from pyarrow import fs
 
 from pipelines.engine.exchange import n_ranges, read_sorted, write_parts, write_ranges
-from pipelines.engine.stage import File, Stage, TaskWriter, Work, location
+from pipelines.engine.stage import File, Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from pipelines.engine.exchange import n_ranges, read_range, write_parts, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units, shards_a_unit
 from schemas.errors import UserError
 from schemas.manifest import read_manifest

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.engine.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.contexts import RowRange, split_role
 from pipelines.stages.units import (
     LICENCE_COLUMNS,

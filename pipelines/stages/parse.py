@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.engine.stage import Isolation, Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Isolation, Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import SENTENCES

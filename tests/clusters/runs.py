@@ -7,11 +7,15 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from jobs import DATASETS, check, command, files, shards
 from toy import word_count
 
-from pipelines import runners
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.driver import run
+from pipelines.engine.executors import InlineExecutor
+from pipelines.engine.preflight import Submission
 from pipelines.engine.progress import Progress
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -49,11 +53,21 @@ def start_parsing(books: Path, output: Path, *more: str) -> subprocess.Popen[str
     return job
 
 
+def run_on(submission: Submission, build: DatasetBuild, **options: Any) -> dict[str, int]:
+    """Run a build by two processes on each worker of a cluster; returns the counters that Beam committed."""
+    from pipelines.engine.beam import BeamExecutor
+
+    build.begin(resume=True)
+    executor = BeamExecutor(submission, workers=2)
+    run([build], executor, progress=Progress(io.StringIO()), **options)
+    return executor.counters
+
+
 def toy_reference(folder: Path) -> dict[str, bytes]:
     """The shards of the toy build, as this machine makes them."""
     build = word_count(folder, TEXTS)
     build.begin(resume=False)
-    runners.run([build], workers=2, progress=Progress(io.StringIO()))
+    run([build], InlineExecutor(), progress=Progress(io.StringIO()))
     return shards(files(folder))
 
 

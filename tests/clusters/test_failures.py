@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.engine.beam import failure_of
 from pipelines.engine.stage import StageError
-from pipelines.runners import _failure
 from schemas.errors import UserError
 
 PRISM = """Pipeline job-007 failed in state FAILED: bundle inst002 stage-002 failed:Traceback (most recent call last):
   File "apache_beam/runners/common.py", line 1512, in apache_beam.runners.common.DoFnRunner.process
-  File "/code/pipelines/graph.py", line 109, in process
+  File "/code/pipelines/engine/beam.py", line 109, in process
     raise {error} [while running 'Begin']
 
 During handling of the above exception, another exception occurred:
@@ -18,7 +18,7 @@ During handling of the above exception, another exception occurred:
 """
 FLINK = (
     "Pipeline BeamApp failed in state FAILED: java.lang.RuntimeException: Error received from SDK harness for "
-    "instruction 1: Traceback (most recent call last):\n  File ...\n{error} [while running 'On pool 0-ptransform-3']\n"
+    "instruction 1: Traceback (most recent call last):\n  File ...\n{error} [while running 'Process-ptransform-3']\n"
 )
 
 
@@ -54,7 +54,7 @@ FLINK = (
     ],
 )
 def test_a_failure_in_a_line(text: str, error: type[Exception], said: str) -> None:
-    failure = _failure(RuntimeError(text))
+    failure = failure_of(RuntimeError(text))
     assert type(failure) is error
     assert str(failure).startswith(said)
     assert "while running" not in str(failure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +19,10 @@ from flink import (
 )
 from jobs import DATASETS, files, mine, shards
 from prism import worker_pools
-from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, run_on, start_parsing, toy_reference
 from toy import word_count
 
-from pipelines import runners
 from pipelines.engine import preflight
-from pipelines.engine.progress import Progress
 from schemas.manifest import is_dataset
 from schemas.storage import Folder
 
@@ -79,9 +76,7 @@ def test_the_main_job_gives_the_same_bytes(
 def test_the_metrics_that_beam_commits_are_those_of_the_manifest(endpoint: str, pool: str, tmp_path: Path) -> None:
     build = word_count(tmp_path / "words", TEXTS)
     submission = preflight.prepare("PortableRunner", to_flink(endpoint, pool)[1:], [str(build.output)])
-    build.begin(resume=False)
-    counters = runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
-    assert_figures_of_manifest(counters, build.output)
+    assert_figures_of_manifest(run_on(submission, build), build.output)
 
 
 def test_a_job_server_that_beam_starts(jar: Path, cluster: Cluster, tmp_path: Path) -> None:
@@ -89,8 +84,7 @@ def test_a_job_server_that_beam_starts(jar: Path, cluster: Cluster, tmp_path: Pa
     arguments = [f"--flink_job_server_jar={jar}", f"--flink_master={cluster.address}"]
     submission = preflight.prepare("FlinkRunner", arguments, [str(build.output)])
     assert {f"--parallelism={SLOTS}", "--environment_type=LOOPBACK"} <= set(submission.arguments)
-    build.begin(resume=False)
-    runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
+    run_on(submission, build)
     assert shards(files(tmp_path / "words")) == toy_reference(tmp_path / "here")
 
 

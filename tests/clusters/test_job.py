@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import base64
 import bz2
-import re
 from collections.abc import Iterator
 from typing import Any
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.transforms.environments import Environment
 from literal import parse_options
 
-from pipelines import corpus, mine_contexts, runners
-from pipelines.crew import OnCluster, Terms
+from pipelines import corpus, mine_contexts
 from pipelines.engine import preflight
+from pipelines.engine.beam import BeamExecutor
 from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.driver import stage_runs
 from pipelines.engine.preflight import Submission
-from pipelines.engine.worker_pool import LIMITS
-from pipelines.pools import deal
 from schemas.errors import UserError
 from schemas.storage import Folder
 
 IMAGE = "europe-docker.pkg.dev/p/phrasemill/phrasemill-worker:0.1.0"
-CLUSTER = OnCluster("", Terms(None, LIMITS), 0.01)
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 
 PRIMITIVES = {
     "beam:transform:impulse:v1",
     "beam:transform:pardo:v1",
-    "beam:transform:flatten:v1",
     "beam:transform:group_by_key:v1",
 }
 """What every portable runner does itself, or has the SDK do (Beam's portability protocol)."""
@@ -57,17 +54,20 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[DatasetBuild]:
     return corpus.to_build(chain)
 
 
-def proto(builds: list[DatasetBuild], submission: Submission) -> beam_runner_api_pb2.Pipeline:
-    pipeline = runners.submitted_pipeline(builds, submission, CLUSTER)
+EXTERNAL = Submission("PortableRunner", ["--environment_type=EXTERNAL", "--environment_config=10.0.0.0:50000"])
+
+
+def submitted(builds: list[DatasetBuild], submission: Submission) -> beam.Pipeline:
+    executor = BeamExecutor(submission)
+    for stage in stage_runs(builds, run="", max_reject_rate=0.01):
+        executor.run(stage)
+    return executor.pipeline()
+
+
+def proto(builds: list[DatasetBuild], submission: Submission = EXTERNAL) -> beam_runner_api_pb2.Pipeline:
+    pipeline = submitted(builds, submission)
     environment = Environment.from_options(pipeline._options.view_as(PortableOptions))
     return pipeline.to_runner_api(default_environment=environment)
-
-
-def submission(pools: int) -> Submission:
-    addresses = tuple(f"10.0.0.{index}:50000" for index in range(pools))
-    return Submission(
-        "PortableRunner", ["--environment_type=EXTERNAL", "--environment_config=10.0.0.0:50000"], addresses
-    )
 
 
 def leaves(pipeline: beam_runner_api_pb2.Pipeline) -> Iterator[Any]:
@@ -83,15 +83,12 @@ def coder_urns(pipeline: beam_runner_api_pb2.Pipeline, coder_id: str) -> Iterato
         yield from coder_urns(pipeline, component)
 
 
-@pytest.mark.parametrize("pools", [1, 3])
-def test_only_primitives_that_all_runners_know(builds: list[DatasetBuild], pools: int) -> None:
-    found = {transform.spec.urn for transform in leaves(proto(builds, submission(pools)))}
-    assert found == PRIMITIVES - ({"beam:transform:flatten:v1"} if pools == 1 else set())
+def test_only_primitives_that_all_runners_know(builds: list[DatasetBuild]) -> None:
+    assert {transform.spec.urn for transform in leaves(proto(builds))} == PRIMITIVES
 
 
-@pytest.mark.parametrize("pools", [1, 3])
-def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[DatasetBuild], pools: int) -> None:
-    pipeline = proto(builds, submission(pools))
+def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[DatasetBuild]) -> None:
+    pipeline = proto(builds)
     shuffled = []
     for transform in leaves(pipeline):
         if transform.spec.urn == "beam:transform:group_by_key:v1":
@@ -99,32 +96,30 @@ def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[Data
             coder = pipeline.components.pcollections[collection].coder_id
             shuffled.append(list(coder_urns(pipeline, coder)))
     stages = sum(len(build.stages) for build in builds)
-    assert shuffled == [["beam:coder:kv:v1", "beam:coder:string_utf8:v1", "beam:coder:varint:v1"]] * stages * (
-        pools + 1
-    )
+    assert shuffled == [["beam:coder:kv:v1", "beam:coder:string_utf8:v1", "beam:coder:varint:v1"]] * stages * 2
 
 
 def test_all_coders_are_standard(builds: list[DatasetBuild]) -> None:
-    pipeline = proto(builds, submission(2))
+    pipeline = proto(builds)
     collections = pipeline.components.pcollections.values()
     assert {urn for each in collections for urn in coder_urns(pipeline, each.coder_id)} <= STANDARD_CODERS
 
 
 def test_functions_travel_by_name_and_nothing_by_side(builds: list[DatasetBuild]) -> None:
     """No bytecode, which another Python could not read; no side inputs; no text of the corpus."""
-    pipeline = proto(builds, submission(1))
+    pipeline = proto(builds)
     for transform in leaves(pipeline):
         if transform.spec.urn == "beam:transform:pardo:v1":
             payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
             assert not payload.side_inputs
             function = bz2.decompress(base64.b64decode(payload.do_fn.payload))
-            assert b"pipelines.graph" in function
+            assert b"pipelines.engine.beam" in function
             assert b"_make_function" not in function  # how cloudpickle rebuilds one from its code
             assert SENTENCE.encode()[:20] not in function
 
 
 def test_a_job_is_small(builds: list[DatasetBuild]) -> None:
-    assert len(proto(builds, submission(1)).SerializeToString()) < 100_000
+    assert len(proto(builds).SerializeToString()) < 100_000
 
 
 def test_nothing_is_staged_for_workers(builds: list[DatasetBuild]) -> None:
@@ -134,24 +129,6 @@ def test_nothing_is_staged_for_workers(builds: list[DatasetBuild]) -> None:
         assert not environment.dependencies
 
 
-def test_each_pool_is_an_environment_of_its_own(builds: list[DatasetBuild]) -> None:
-    pipeline = proto(builds, submission(3))
-    deal(pipeline.components, submission(3).pools)
-    where: dict[str, set[str]] = {}
-    for transform in leaves(pipeline):
-        if transform.environment_id:
-            environment = pipeline.components.environments[transform.environment_id]
-            url = beam_runner_api_pb2.ExternalPayload.FromString(environment.payload).endpoint.url
-            where.setdefault(url, set()).add(
-                re.search(r"(Begin|Plan|Spread|On pool \d|Flatten|Gather|Close|finish|Impulse)", transform.unique_name)[
-                    1
-                ]
-            )
-    assert where["10.0.0.1:50000"] == {"On pool 1"}
-    assert where["10.0.0.2:50000"] == {"On pool 2"}
-    assert where["10.0.0.0:50000"] >= {"Begin", "Plan", "On pool 0", "Close", "finish"}
-
-
 def dataflow_job(builds: list[DatasetBuild], *more: str) -> Any:
     """The job as it would be sent to Dataflow, which is not sent."""
     pytest.importorskip("google.cloud.dataflow", reason="needs the extra gcp")
@@ -159,7 +136,7 @@ def dataflow_job(builds: list[DatasetBuild], *more: str) -> Any:
     arguments += [f"--sdk_container_image={IMAGE}", "--max_num_workers=40", "--job_name=wiki", *more]
     prepared = preflight.prepare("DataflowRunner", arguments, ["gs://corpora/mix"])
     dry = prepared._replace(arguments=[*prepared.arguments, "--dry_run=True", "--no_auth"])
-    return runners.submitted_pipeline(builds, dry, CLUSTER).run().job
+    return submitted(builds, dry).run().job
 
 
 def test_what_dataflow_is_asked_for(builds: list[DatasetBuild]) -> None:

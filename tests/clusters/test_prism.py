@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -13,19 +12,18 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jobs import DATASETS, ROOT, files, mine, run, shards
 from prism import prism, prism_program, worker_pools
-from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, start_parsing, toy_reference
+from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, run_on, start_parsing, toy_reference
 from servers import free_port, running
 from stores import SERVERS, reached
 from toy import poisoned_words, word_count
 
-from pipelines import runners
 from pipelines.engine import preflight
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.progress import Progress
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 
@@ -42,15 +40,15 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    with worker_pools(tmp_path_factory.mktemp("pools"), 2) as pools:
+    with worker_pools(tmp_path_factory.mktemp("pools"), 1) as pools:
         yield pools
 
 
-@pytest.mark.parametrize("workers", ["loopback", "two pools"])
+@pytest.mark.parametrize("workers", ["loopback", "pool"])
 def test_the_main_job_gives_the_same_bytes(
     workers: str, endpoint: str, pools: list[str], books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    environment = ["--environment_config", ",".join(pools)] if workers == "two pools" else []
+    environment = ["--environment_config", pools[0]] if workers == "pool" else []
     done = mine(str(books), str(tmp_path / "mix"), *ON_CLUSTER, endpoint, *environment)
     assert_main_job(done, tmp_path / "mix", reference)
 
@@ -62,8 +60,8 @@ def test_the_main_job_over_object_storage(
     with SERVERS["versitygw"](tmp_path) as store, reached(store):
         for path in books.iterdir():
             store.folder("books").write(path.name, path.read_bytes())
-        with worker_pools(tmp_path, 2) as pools:
-            environment = ["--environment_config", ",".join(pools)]
+        with worker_pools(tmp_path, 1) as pools:
+            environment = ["--environment_config", pools[0]]
             done = mine(store.address("books"), store.address("out/mix"), *ON_CLUSTER, endpoint, *environment)
         assert done.returncode == 0, done.stderr
         found = {f"{each}/{name}": data for each in DATASETS for name, data in store.objects(f"out/mix{each}").items()}
@@ -85,7 +83,7 @@ def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path:
     command = [sys.executable, "-m", "pipelines.mine_mentions", *given, "--shard-bytes=100000", "--workers=2"]
     outputs = {"here": tmp_path / "here", "there": tmp_path / "there"}
     here = run([*command, "--output", str(outputs["here"])])
-    environment = ["--environment_config", ",".join(pools)]
+    environment = ["--environment_config", pools[0]]
     there = run([*command, "--output", str(outputs["there"]), *ON_CLUSTER, endpoint, *environment])
     assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
     found = [
@@ -96,19 +94,18 @@ def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path:
     assert len(found[0]) > 10
 
 
-def run_toy(build: DatasetBuild, endpoint: str, *environment: str, shown: io.StringIO | None = None) -> dict[str, int]:
+def run_toy(build: DatasetBuild, endpoint: str, *environment: str, **options: Any) -> dict[str, int]:
     """Run a build on Prism; returns the counters that Beam committed."""
     submission = preflight.prepare("PortableRunner", [f"--job_endpoint={endpoint}", *environment], [str(build.output)])
-    build.begin(resume=True)
-    return runners.run([build], workers=2, submission=submission, progress=Progress(shown or io.StringIO()))
+    return run_on(submission, build, **options)
 
 
-@pytest.mark.parametrize("workers", ["loopback", "two pools"])
+@pytest.mark.parametrize("workers", ["loopback", "pool"])
 def test_the_metrics_that_beam_commits_are_those_of_the_manifest(
     workers: str, endpoint: str, pools: list[str], tmp_path: Path
 ) -> None:
     build = word_count(tmp_path / "words", TEXTS)
-    counters = run_toy(build, endpoint, *[f"--environment_config={','.join(pools)}"] * (workers == "two pools"))
+    counters = run_toy(build, endpoint, *[f"--environment_config={pools[0]}"] * (workers == "pool"))
     assert_figures_of_manifest(counters, build.output)
 
 
@@ -130,10 +127,8 @@ def test_an_error_of_the_users_comes_as_one_line(endpoint: str, pools: list[str]
 
 def test_too_many_rejects_end_the_run(endpoint: str, tmp_path: Path) -> None:
     build = poisoned_words(tmp_path / "words", ("good BAD BAD BAD",) * 20)
-    submission = preflight.prepare("PortableRunner", [f"--job_endpoint={endpoint}"], [str(build.output)])
-    build.begin(resume=False)
     with pytest.raises(UserError, match=r"more than --max-reject-rate=0\.01"):
-        runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()), max_reject_rate=0.01)
+        run_toy(build, endpoint, max_reject_rate=0.01)
 
 
 def test_workers_with_another_phrasemill_are_refused(
@@ -143,7 +138,7 @@ def test_workers_with_another_phrasemill_are_refused(
     copy = tmp_path / "other"
     for package in ("pipelines", "schemas", "transforms"):
         shutil.copytree(ROOT / package, copy / package)
-    with (copy / "pipelines" / "exchange.py").open("a") as module:
+    with (copy / "pipelines" / "engine" / "exchange.py").open("a") as module:
         module.write("# another\n")
     monkeypatch.setenv("PYTHONPATH", str(copy))
     with worker_pools(tmp_path, 1) as pools:
@@ -216,7 +211,6 @@ def test_ctrl_c_cancels_the_job(endpoint: str, books: Path, tmp_path: Path) -> N
 def test_other_runners_of_the_job_api(runner: str, tmp_path: Path) -> None:
     """Prism as Beam itself starts it, and a runner that is not Prism."""
     build = word_count(tmp_path / "words", TEXTS)
-    build.begin(resume=False)
     address = f"127.0.0.1:{free_port()}"
     with ExitStack() as stack:
         if runner == "PrismRunner":
@@ -226,5 +220,5 @@ def test_other_runners_of_the_job_api(runner: str, tmp_path: Path) -> None:
             service += [address.partition(":")[2]]
             stack.enter_context(running(service, address, log=tmp_path / "service.log"))
             submission = preflight.prepare("PortableRunner", [f"--job_endpoint={address}"], [str(build.output)])
-        runners.run([build], workers=2, submission=submission, progress=Progress(io.StringIO()))
+        run_on(submission, build)
     assert shards(files(tmp_path / "words")) == toy_reference(tmp_path / "here")

@@ -22,7 +22,8 @@ from pipelines.engine.exchange import (
     write_parts,
     write_ranges,
 )
-from pipelines.engine.stage import File, TaskWriter, Work
+from pipelines.engine.stage import File, Work
+from pipelines.engine.task_writer import TaskWriter
 from schemas.storage import Folder, parquet_file
 
 TOP = 2**64 - 1

@@ -21,7 +21,8 @@ from literal import dump
 from pipelines import corpus, options
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import TaskWriter, close_stage, open_stage, run_unit
+from pipelines.engine.stage import close_stage, open_stage
+from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.extract_documents import COMMAND
 from pipelines.stages import extract as step
 from pipelines.stages.extract import Extract
@@ -52,7 +53,7 @@ def extract(output: Path, *arguments: str) -> Manifest:
 def finished(build: DatasetBuild) -> Manifest:
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
-            run_unit(build.work, stage, unit)
+            do_unit(build.work, stage, unit)
         close_stage(build.work, stage)
     return build.finish()
 
@@ -290,7 +291,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
 def test_an_input_that_changed_between_runs_is_named(tmp_path: Path, books: Path, capsys):
     interrupted = begun(tmp_path / "out", "--input", str(books))
     stage = interrupted.stages[0]
-    run_unit(interrupted.work, stage, open_stage(interrupted.work, stage)[0])
+    do_unit(interrupted.work, stage, open_stage(interrupted.work, stage)[0])
     (books / "emma.txt").write_text("Another novel.")
     assert main(COMMAND, ["--input", str(books), "--output", str(tmp_path / "out"), "--resume"]) == 2
     assert "out: holds an unfinished run with other settings (inputs); give the same" in capsys.readouterr().err

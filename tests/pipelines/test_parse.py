@@ -8,7 +8,8 @@ import pytest
 from pipelines import extract_documents
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage, run_unit
+from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage
+from pipelines.engine.task_writer import do_unit
 from pipelines.stages.parse import Parse
 from schemas import records
 from schemas.check import check_dataset
@@ -40,7 +41,7 @@ def parse(documents, output, isolation):
     build = DatasetBuild(Folder(str(output)), records.SENTENCES, (stage,), (given,), {})
     build.begin(resume=False)
     (unit,) = open_stage(build.work, stage)
-    run_unit(build.work, stage, unit, isolation=isolation)
+    do_unit(build.work, stage, unit, isolation=isolation)
     close_stage(build.work, stage)
     build.finish()
     return read_manifest(build.output)

@@ -12,7 +12,8 @@ from literal import run_inline
 from toy import PoisonedWords, Text, poisoned_words
 
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import TaskWriter, open_stage, run_unit
+from pipelines.engine.stage import open_stage
+from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.rejects import main
 from schemas.manifest import Input, read_manifest
 from schemas.records import REDIRECTS
@@ -90,7 +91,7 @@ def unfinished(path: Path) -> DatasetBuild:
     (stage,) = build.stages
     assert open_stage(build.work, stage) == [0, 1, 2]
     for unit in (0, 0, 2):
-        run_unit(build.work, stage, unit)
+        do_unit(build.work, stage, unit)
     return build
 
 

@@ -11,16 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from toy import AddUp, CountWords, word_count
 
-from pipelines.crew import OnCluster, Terms
 from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.driver import run
+from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
-from pipelines.engine.stage import close_stage, open_stage, run_unit
-from pipelines.engine.worker_pool import LIMITS
-from pipelines.graph import build_graph
-from pipelines.runners import run
+from pipelines.engine.stage import StageError, close_stage, open_stage
+from pipelines.engine.task_writer import do_unit
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
@@ -36,22 +34,22 @@ TEXTS = (
 COUNTS = Counter(" ".join(TEXTS).split())
 
 
-def run_build(build: DatasetBuild, *, workers: int = 2, resume: bool = False, overwrite: bool = False) -> str:
+def run_build(build: DatasetBuild, executor: Executor | None = None, *, resume: bool = False) -> str:
     shown = io.StringIO()
-    if build.check(resume=resume, overwrite=overwrite, reuse=False):
+    if build.check(resume=resume, overwrite=False, reuse=False):
         build.begin(resume=resume)
-        run([build], workers=workers, progress=Progress(shown))
+        run([build], executor or InlineExecutor(), progress=Progress(shown))
     return shown.getvalue()
 
 
-def run_inline(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> None:
-    """The same stages without Beam, units in any order, optionally every unit attempted twice."""
+def run_by_hand(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> None:
+    """The same stages without an executor, units in any order, optionally every unit attempted twice."""
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
-            run_unit(build.work, stage, unit)
+            do_unit(build.work, stage, unit)
             if twice:
-                run_unit(build.work, stage, unit)
+                do_unit(build.work, stage, unit)
         close_stage(build.work, stage)
     build.finish()
 
@@ -71,25 +69,31 @@ def counted(folder: Path) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("reference") / "words"
-    run_inline(word_count(folder, TEXTS))
+    run_by_hand(word_count(folder, TEXTS))
     assert counted(folder) == COUNTS
     return hashes(folder)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_same_bytes_for_any_number_of_workers(tmp_path, reference, workers):
-    shown = run_build(word_count(tmp_path / "words", TEXTS), workers=workers)
+def beam() -> Executor:
+    from pipelines.engine.beam import BeamExecutor
+
+    return BeamExecutor(workers=2)
+
+
+@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(1), lambda: PoolExecutor(2), beam])
+def test_the_same_bytes_and_lines_for_any_executor(tmp_path, reference, executor):
+    shown = run_build(word_count(tmp_path / "words", TEXTS), executor())
     assert hashes(tmp_path / "words") == reference
-    assert "count: 5 units" in shown
+    assert [line.partition(",")[0] for line in shown.splitlines()] == ["count: 5 units", "add: 3 units"]
 
 
 def test_the_same_bytes_for_any_order_of_units(tmp_path, reference):
-    run_inline(word_count(tmp_path / "words", TEXTS), order=-1)
+    run_by_hand(word_count(tmp_path / "words", TEXTS), order=-1)
     assert hashes(tmp_path / "words") == reference
 
 
 def test_a_unit_attempted_twice_counts_once(tmp_path, reference):
-    run_inline(word_count(tmp_path / "words", TEXTS), twice=True)
+    run_by_hand(word_count(tmp_path / "words", TEXTS), twice=True)
     assert hashes(tmp_path / "words") == reference
 
 
@@ -99,39 +103,31 @@ def test_a_unit_failing_once_is_tried_again(tmp_path, reference):
     assert hashes(tmp_path / "words") == reference
 
 
-def test_without_our_workers_the_figures_are_metrics_of_beam(tmp_path, reference):
-    """As on a cluster, where Beam's own workers do the units."""
-    build = word_count(tmp_path / "words", TEXTS)
-    build.begin(resume=False)
-    result = build_graph(
-        [build], PipelineOptions(["--runner=FnApiRunner"]), cluster=OnCluster("", Terms(2, LIMITS), 0.01)
-    ).run()
-    result.wait_until_finish()
-    found = {
-        (each.key.metric.namespace, each.key.metric.name): each.committed
-        for each in result.metrics().query()["counters"]
-    }
+def test_the_figures_are_metrics_of_beam(tmp_path):
+    executor = beam()
+    run_build(word_count(tmp_path / "words", TEXTS), executor)
+    found = executor.counters
     words = sum(COUNTS.values())
-    assert {name: found["count", name] for name in ("units", "read", "written", "rejected", "tokens")} == {
+    assert {name: found[f"count/{name}"] for name in ("units", "read", "written", "rejected", "tokens")} == {
         "units": 5,
         "read": words,
         "written": words,
         "rejected": 0,
         "tokens": words,
     }
-    assert (found["add", "units"], found["add", "written"]) == (3, len(COUNTS))
-    assert hashes(tmp_path / "words") == reference
+    assert (found["add/units"], found["add/written"]) == (3, len(COUNTS))
 
 
 def test_a_killed_worker_is_noticed_and_its_units_tried_again(tmp_path, reference):
-    run_build(word_count(tmp_path / "words", TEXTS, die_once=str(tmp_path / "mark")))
+    run_build(word_count(tmp_path / "words", TEXTS, die_once=str(tmp_path / "mark")), PoolExecutor(2))
     assert (tmp_path / "mark").exists()
     assert hashes(tmp_path / "words") == reference
 
 
-def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path):
-    with pytest.raises(RuntimeError, match=r"count: unit . .* failed 3 times, at last: ValueError: it always fails"):
-        run_build(word_count(tmp_path / "words", TEXTS, fail_always=True))
+@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(2), beam])
+def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path, executor):
+    with pytest.raises(StageError, match=r"count: unit . .* failed 3 times, at last: ValueError: it always fails"):
+        run_build(word_count(tmp_path / "words", TEXTS, fail_always=True), executor())
     assert not (tmp_path / "words" / "manifest.json").exists()
     assert not list((tmp_path / "words").glob("_work/count/files/*"))
     with pytest.raises(UserError, match=r"not a dataset: it has no manifest\.json"):
@@ -144,7 +140,7 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
     first, _ = build.stages
     open_stage(build.work, first)
     for unit in (0, 3):
-        run_unit(build.work, first, unit)
+        do_unit(build.work, first, unit)
     before = sorted(path.name for path in (tmp_path / "words/_work/count/done").iterdir())
     with pytest.raises(UserError, match="unfinished run; --resume goes on with it"):
         build.check(resume=False, overwrite=False, reuse=False)
@@ -182,13 +178,13 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
         open_stage(build.work, stage)
         if attempts == 2:
             with pytest.raises(ValueError, match="the first attempt dies"):
-                run_unit(build.work, stage, 0)
+                do_unit(build.work, stage, 0)
             assert sorted(each.name.split(".", 2)[2] for each in (tmp_path / folder).glob("_work/count/files/*")) == [
                 "000.train.parquet",
                 "001.train.parquet",
                 "002.rejects.parquet",
             ]
-        done = run_unit(build.work, stage, 0)
+        done = do_unit(build.work, stage, 0)
         assert (done.ledger.read, done.ledger.written, done.ledger.rejected) == (6, 3, {"bad_record": 3})
         assert done.counters == {"even": 3}
         close_stage(build.work, stage)
@@ -198,18 +194,18 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
 
 
 def test_an_empty_input_gives_an_empty_dataset(tmp_path):
-    run_inline(word_count(tmp_path / "words", ()))
+    run_by_hand(word_count(tmp_path / "words", ()))
     assert counted(tmp_path / "words") == {}
 
 
 @pytest.mark.parametrize("ranges", [1, 2, 7, 64])
 def test_any_number_of_ranges_counts_the_same(tmp_path, ranges):
-    run_inline(word_count(tmp_path / "words", TEXTS, ranges=ranges))
+    run_by_hand(word_count(tmp_path / "words", TEXTS, ranges=ranges))
     assert counted(tmp_path / "words") == COUNTS
 
 
 def test_the_manifest_says_what_was_made(tmp_path):
-    run_inline(word_count(tmp_path / "words", TEXTS))
+    run_by_hand(word_count(tmp_path / "words", TEXTS))
     manifest = read_manifest(Folder(str(tmp_path / "words")))
     assert manifest.rows == len(COUNTS)
     assert manifest.stage("count").ledger.read == sum(COUNTS.values())
@@ -227,7 +223,7 @@ def test_the_manifest_says_what_was_made(tmp_path):
 
 def test_the_output_folder_is_not_overwritten_by_chance(tmp_path):
     output = tmp_path / "words"
-    run_inline(word_count(output, TEXTS))
+    run_by_hand(word_count(output, TEXTS))
     with pytest.raises(UserError, match="holds this very dataset, finished; choose another --output, or replace it"):
         word_count(output, TEXTS).check(resume=False, overwrite=False, reuse=False)
     assert not word_count(output, TEXTS).check(resume=True, overwrite=False, reuse=False)
@@ -253,7 +249,7 @@ def test_resume_refuses_other_settings_and_names_them(tmp_path):
     other = word_count(tmp_path / "words", TEXTS, ranges=4)
     assert other.check(resume=True, overwrite=False, reuse=False), "nothing was done yet, so nothing is lost"
     open_stage(build.work, build.stages[0])
-    run_unit(build.work, build.stages[0], 0)
+    do_unit(build.work, build.stages[0], 0)
     with pytest.raises(UserError, match=r"other settings \(add.ranges, count.ranges\)"):
         other.check(resume=True, overwrite=False, reuse=False)
 
@@ -275,7 +271,7 @@ def test_a_ledger_that_does_not_add_up_stops_the_unit(tmp_path):
     stage = Forgetful(texts=TEXTS)
     open_stage(build.work, stage)
     with pytest.raises(RuntimeError, match="lost 1 words"):
-        run_unit(build.work, stage, 0)
+        do_unit(build.work, stage, 0)
 
 
 def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
@@ -288,7 +284,7 @@ def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
     build = word_count(tmp_path / "words", TEXTS)
     build = DatasetBuild(build.output, build.schema, (build.stages[0], Overstated()), build.inputs, {})
     with pytest.raises(RuntimeError, match="add: the ledger does not add up"):
-        run_inline(build)
+        run_by_hand(build)
 
 
 def test_an_unpublished_file_that_vanished_is_named(tmp_path):
@@ -296,7 +292,7 @@ def test_an_unpublished_file_that_vanished_is_named(tmp_path):
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
-            run_unit(build.work, stage, unit)
+            do_unit(build.work, stage, unit)
         close_stage(build.work, stage)
     done = json.loads((tmp_path / "words/_work/add/completions.json").read_text())
     Path(tmp_path / "words" / done[1]["files"][0][1]).unlink()
@@ -309,7 +305,7 @@ def test_a_flipped_bit_in_an_exchanged_file_is_noticed(tmp_path):
     build.begin(resume=False)
     count, add = build.stages
     for unit in open_stage(build.work, count):
-        run_unit(build.work, count, unit)
+        do_unit(build.work, count, unit)
     close_stage(build.work, count)
     path = sorted((tmp_path / "words/_work/count/files").iterdir())[0]
     data = bytearray(path.read_bytes())
@@ -318,7 +314,7 @@ def test_a_flipped_bit_in_an_exchanged_file_is_noticed(tmp_path):
     path.write_bytes(data)
     (unit,) = open_stage(build.work, add)
     with pytest.raises(UserError, match=r"add: unit 0 reads a file that was damaged after it was written .*CRC"):
-        run_unit(build.work, add, unit)
+        do_unit(build.work, add, unit)
 
 
 def test_an_interrupted_publication_is_finished_by_the_next(tmp_path, reference, monkeypatch):
@@ -341,14 +337,14 @@ def test_an_interrupted_publication_is_finished_by_the_next(tmp_path, reference,
     )
     moves.extend(["counted from the second published shard on"] * 7)
     with pytest.raises(KeyboardInterrupt):
-        run_inline(build)
+        run_by_hand(build)
     monkeypatch.undo()
     run_build(build, resume=True)
     assert hashes(tmp_path / "words") == reference
 
 
 def test_read_tables_carry_their_schema(tmp_path):
-    run_inline(word_count(tmp_path / "words", TEXTS))
+    run_by_hand(word_count(tmp_path / "words", TEXTS))
     schema = pq.read_schema(next((tmp_path / "words/data").iterdir()))
     assert schema.metadata[b"phrasemill.record"] == b"Redirect"
     assert schema.field("title").type == pa.string()

@@ -27,11 +27,13 @@ from pipelines.__main__ import COMMANDS
 from pipelines.array_job import ended_line, run_slice
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.driver import run
+from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.lease import Lease, read_run, read_slices, refuse_second, run_file
 from pipelines.engine.progress import Progress, RunFigures
-from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage, run_unit
+from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage
+from pipelines.engine.task_writer import do_unit
 from pipelines.engine.worker_pool import LIMITS
-from pipelines.runners import run
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -140,7 +142,7 @@ def do_slice(build: DatasetBuild, text: str, **changes: object) -> str:
 def finish(build: DatasetBuild) -> None:
     assert build.check(resume=True, overwrite=False, reuse=False)
     build.begin(resume=True)
-    run([build], workers=1, progress=Progress(io.StringIO()))
+    run([build], InlineExecutor(), progress=Progress(io.StringIO()))
 
 
 def shards(output: Path) -> dict[str, str]:
@@ -188,7 +190,7 @@ def test_a_slice_goes_on_where_it_stopped(tmp_path, capsys):
         do_slice(failing, "1/3")
     assert "to go on from here: again\n" in capsys.readouterr().err
     build = word_count(tmp_path / "words", TEXTS)
-    run_unit(build.work, build.stages[0], 3)
+    do_unit(build.work, build.stages[0], 3)
     assert do_slice(build, "1/3").startswith("slice 1/3 of count: 2 units done (1 before); 3 of 7 in all")
     assert do_slice(build, "1/3").startswith("slice 1/3 of count: 0 units done (3 before); 3 of 7 in all")
     assert read_run(build.output, Slice(1, 3))["state"] == "done"
@@ -260,9 +262,9 @@ def test_too_many_rejects_end_a_slice(tmp_path):
 
 def mark(part: str | None, **changes: object) -> dict[str, object]:
     """What a run of another machine would leave, a moment ago."""
-    hold = Lease([], command="go", figures=dict, part=part and Slice(*map(int, part.split("/"))))  # type: ignore[arg-type]
+    lease = Lease([], command="go", figures=dict, part=part and Slice(*map(int, part.split("/"))))  # type: ignore[arg-type]
     others = {"run": "other", "host": "elsewhere", "state": "running", "beat": time.time(), "finish": "finish"}
-    return {**hold._mark, **others, **RunFigures().to_json(), **changes}
+    return {**lease._mark, **others, **RunFigures().to_json(), **changes}
 
 
 def leave(folder: Folder, part: str | None, **changes: object) -> None:
@@ -303,9 +305,9 @@ def test_who_is_refused_while_others_are_at_work(tmp_path, marks, asks, refused)
     with pytest.raises(UserError, match=refused):
         refuse_second(folder, part)
     # Of two that begin at the same moment, the later one sees the other when it has left its own mark.
-    hold = Lease([folder], command="", figures=dict, part=part)
+    lease = Lease([folder], command="", figures=dict, part=part)
     if asks != marks[0][0]:
-        with pytest.raises(UserError, match=refused), hold:
+        with pytest.raises(UserError, match=refused), lease:
             pass
         assert re.match(f"failed: .*{refused}", read_run(folder, part)["state"])
 
@@ -317,16 +319,16 @@ def test_a_slice_ends_when_its_place_is_taken_or_the_dataset_finished(tmp_path, 
         (taken, "another run took it: slice 1/2 of its units is being done by process"),
         (finished, "finished: another run has finished it; this one ends"),
     ):
-        with Lease([folder], command="", figures=dict, part=Slice(1, 2)) as hold:
+        with Lease([folder], command="", figures=dict, part=Slice(1, 2)) as lease:
             if folder is taken:
                 leave(folder, "1/2")
             else:
                 (tmp_path / "finished" / run_file(Slice(1, 2))).unlink()
                 (tmp_path / "finished/manifest.json").write_text("{}")
             deadline = time.monotonic() + 10
-            while hold.lost is None and time.monotonic() < deadline:
+            while lease.lost is None and time.monotonic() < deadline:
                 time.sleep(0.02)
-        assert what in str(hold.lost)
+        assert what in str(lease.lost)
     assert list(read_slices(taken)) == [Slice(1, 2)]
 
 

@@ -17,6 +17,8 @@ from toy import word_count
 
 from pipelines import status
 from pipelines.engine.dataset_build import throughput_of
+from pipelines.engine.driver import run
+from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.lease import RUN_FILE, Lease, is_alive, read_run, refuse_second
 from pipelines.engine.progress import (
     Progress,
@@ -28,7 +30,6 @@ from pipelines.engine.progress import (
     running_line,
 )
 from pipelines.engine.stage import Completion, Tally, too_many_rejects
-from pipelines.runners import run
 from schemas.errors import UserError
 from schemas.manifest import Ledger, read_manifest
 from schemas.storage import Folder
@@ -51,8 +52,8 @@ DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Ta
 
 def mark(**changes: object) -> dict[str, object]:
     """What a run of this process would leave in its output."""
-    hold = Lease([], command="go", figures=dict)
-    return {**hold._mark, "state": "running", "beat": time.time(), **changes}
+    lease = Lease([], command="go", figures=dict)
+    return {**lease._mark, "state": "running", "beat": time.time(), **changes}
 
 
 def dead_pid() -> int:
@@ -89,39 +90,37 @@ def test_a_run_is_alive_or_not(tmp_path, changes, alive):
         refuse_second(folder)
 
 
-def test_a_hold_marks_its_datasets_and_says_how_it_ended(tmp_path):
+def test_a_lease_marks_its_datasets_and_says_how_it_ended(tmp_path):
     first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b"))
 
-    def hold_and_stop() -> None:
-        with Lease([first, second], command="go on", figures=lambda: {"n": 1}) as hold:
+    def begin_and_stop() -> None:
+        with Lease([first, second], command="go on", figures=lambda: {"n": 1}):
             assert all(is_alive(read_run(each)) for each in (first, second))
-            hold.release(first)
-            (tmp_path / "a" / RUN_FILE).unlink()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        hold_and_stop()
-    assert read_run(first) is None
+        begin_and_stop()
     found = read_run(second)
+    assert read_run(first)["state"] == "stopped"
     assert (found["state"], found["n"], found["command"]) == ("stopped", 1, "go on")
     with pytest.raises(ValueError, match="no"), Lease([second], command="", figures=dict):
         raise ValueError("no")
     assert read_run(second)["state"] == "failed: no"
 
 
-def test_a_hold_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
+def test_a_lease_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.engine.lease._EVERY_LOCAL", 0.05)
     taken, gone = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "gone"))
     for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted under the run")):
-        with Lease([folder], command="", figures=dict) as hold:
+        with Lease([folder], command="", figures=dict) as lease:
             if folder is taken:
                 folder.write(RUN_FILE, json.dumps(mark(run="other")).encode())
             else:
                 (tmp_path / "gone" / RUN_FILE).unlink()
             deadline = time.monotonic() + 10
-            while hold.lost is None and time.monotonic() < deadline:
+            while lease.lost is None and time.monotonic() < deadline:
                 time.sleep(0.02)
-        assert what in str(hold.lost)
+        assert what in str(lease.lost)
     assert read_run(taken)["run"] == "other"
 
 
@@ -181,12 +180,7 @@ def test_status_of_what_ended_early_and_of_what_is_finished(tmp_path, capsys):
 
 def _run(build):
     build.begin(resume=True)
-    run(
-        [build],
-        workers=1,
-        progress=Progress(io.StringIO()),
-        command="python -m this --resume",
-    )
+    run([build], InlineExecutor(), progress=Progress(io.StringIO()), command="python -m this --resume")
 
 
 def test_figures_of_a_stage():

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from toy import poisoned_words
 
+from pipelines.engine.driver import run
+from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import StageError
 from pipelines.engine.worker_pool import LIMITS, Limits
-from pipelines.runners import run
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -31,13 +32,7 @@ def run_words(output: Path, *texts: str, isolates: bool = True, limits: Limits =
     shown = io.StringIO()
     build.check(resume=True, overwrite=False, reuse=False)
     build.begin(resume=True)
-    run(
-        [build],
-        workers=2,
-        progress=Progress(shown),
-        limits=limits,
-        **options,  # type: ignore[arg-type]
-    )
+    run([build], PoolExecutor(2, limits=limits), progress=Progress(shown), **options)  # type: ignore[arg-type]
     return shown.getvalue()
 
 

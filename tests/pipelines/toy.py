@@ -15,7 +15,8 @@ import xxhash
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.exchange import key_columns, read_sorted, write_ranges
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Stage, TaskWriter, Work, close_stage, location, open_stage, run_unit
+from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
+from pipelines.engine.task_writer import TaskWriter, do_unit
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import (
     ALIAS_PAIRS,
@@ -94,7 +95,7 @@ def write_dataset(
     build = DatasetBuild(Folder(str(path)), schema, (stage,), (source,), options or {})
     build.begin(resume=False)
     for unit in open_stage(build.work, stage):
-        run_unit(build.work, stage, unit)
+        do_unit(build.work, stage, unit)
     close_stage(build.work, stage)
     build.finish()
     return Written(build.output, read_manifest(build.output), path)

@@ -29,7 +29,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from pipelines.engine.stage import Work, open_stage, run_unit
+from pipelines.engine.stage import Work, open_stage
+from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.records import FILTER_REASONS, REJECT_REASONS
@@ -403,7 +404,7 @@ def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.
                 files=tuple(files),
             )
             work = Work(Folder(str(output)))
-            done = [run_unit(work, stage, unit) for unit in open_stage(work, stage)]
+            done = [do_unit(work, stage, unit) for unit in open_stage(work, stage)]
     except UserError as error:
         refusal = str(error)
     else:

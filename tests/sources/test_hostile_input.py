@@ -25,7 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.engine.stage import Work, open_stage, run_unit
+from pipelines.engine.stage import Work, open_stage
+from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.storage import Folder
@@ -69,7 +70,7 @@ def _work(path: str, output: str, options: ReadOptions, connection: Connection) 
             files=tuple(SourceFile(each.filesystem, each.file, each.format.name) for each in found.inputs),
         )
         work = Work(Folder(output))
-        done = [run_unit(work, stage, unit) for unit in open_stage(work, stage)]
+        done = [do_unit(work, stage, unit) for unit in open_stage(work, stage)]
     except UserError as refused:
         error = str(refused)
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10

@@ -19,9 +19,11 @@ import pytest
 from toy import word_count
 
 from pipelines.engine import stage as stages
+from pipelines.engine.driver import run
+from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.progress import Progress
-from pipelines.engine.stage import close_stage, open_stage, run_unit
-from pipelines.runners import run
+from pipelines.engine.stage import close_stage, open_stage
+from pipelines.engine.task_writer import do_unit
 from schemas.errors import PassingError, StorageError, UserError, storage_error
 from schemas.storage import AtomicFile, Folder
 
@@ -38,7 +40,7 @@ def run_words(output: Path, *, resume: bool = False, overwrite: bool = False) ->
         build.begin(resume=resume)
         for stage in build.stages:
             for unit in open_stage(build.work, stage):
-                run_unit(build.work, stage, unit)
+                do_unit(build.work, stage, unit)
             close_stage(build.work, stage)
         build.finish()
 
@@ -193,7 +195,7 @@ def test_a_full_disk_ends_the_workers(tmpfs: Path, words: dict[str, str]) -> Non
     with pytest.raises(
         UserError, match=r"/words/.*: no space is left on its disk; free some, then go on with --resume"
     ):
-        run([build], workers=2, progress=Progress(io.StringIO()))
+        run([build], PoolExecutor(2), progress=Progress(io.StringIO()))
     subprocess.run(["mount", "-o", "remount,size=8m", str(tmpfs)], check=True)
     run_words(tmpfs / "words", resume=True)
     assert hashes(tmpfs / "words") == words
@@ -232,7 +234,7 @@ def test_an_output_deleted_under_the_run(tmp_path: Path) -> None:
     build.begin(resume=False)
     first = build.stages[0]
     for unit in open_stage(build.work, first):
-        run_unit(build.work, first, unit)
+        do_unit(build.work, first, unit)
     shutil.rmtree(output)
     with pytest.raises(UserError, match=r"was deleted under the run; start anew with --overwrite"):
         close_stage(build.work, first)
@@ -269,7 +271,7 @@ def test_units_with_damaged_records_or_files_are_done_again(
     build = word_count(output, TEXTS)
     build.begin(resume=False)
     for unit in range(len(open_stage(build.work, build.stages[0]))):
-        run_unit(build.work, build.stages[0], unit)
+        do_unit(build.work, build.stages[0], unit)
     found = list((output / "_work/count").glob(damaged))
     assert found
     for path in found:
@@ -296,7 +298,7 @@ def test_damaged_files_of_a_run_are_told(
     build.begin(resume=False)
     first = build.stages[0]
     for unit in open_stage(build.work, first):
-        run_unit(build.work, first, unit)
+        do_unit(build.work, first, unit)
     close_stage(build.work, first)
     how(output / "_work" / name)
     stages._plan.cache_clear()  # what goes on is another process

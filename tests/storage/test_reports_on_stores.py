@@ -9,7 +9,8 @@ from stores import Store
 from toy import poisoned_words
 
 from pipelines import rejects, report
-from pipelines.engine.stage import open_stage, run_unit
+from pipelines.engine.stage import open_stage
+from pipelines.engine.task_writer import do_unit
 from schemas.storage import Folder
 
 TEXTS = ("a b BAD c", "BAD d", "e")
@@ -36,6 +37,6 @@ def test_rejects_of_an_unfinished_run(store: Store, capsys) -> None:
     build.begin(resume=False)
     (stage,) = build.stages
     for unit in open_stage(build.work, stage)[:1]:
-        run_unit(build.work, stage, unit)
+        do_unit(build.work, stage, unit)
     assert rejects.main([store.address("unfinished")]) == 0
     assert "words  bad_record      1  25.0 %" in capsys.readouterr().out

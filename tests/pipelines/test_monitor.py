@@ -1,4 +1,4 @@
-"""The processes of a cluster's worker, and how the submitting machine follows them, on toy stages without a runner."""
+"""The worker pool as threads of a runner use it, a stage of a run that may be done twice, and the monitor."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ from pathlib import Path
 import pytest
 from toy import poisoned_words, word_count
 
-from pipelines.crew import Crew, OnCluster, Terms
+from pipelines.engine.driver import run, stage_runs
+from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor, StageRun
 from pipelines.engine.lease import RUN_FILE, Lease
 from pipelines.engine.monitor import Monitor
 from pipelines.engine.progress import Progress
-from pipelines.engine.stage import StageError, close_stage, open_stage, run_unit
+from pipelines.engine.stage import StageError, close_stage, open_stage
+from pipelines.engine.task_writer import do_unit
 from pipelines.engine.worker_checks import check_worker, software
-from pipelines.engine.worker_pool import LIMITS, usable_cores
+from pipelines.engine.worker_pool import WorkerPool, usable_cores
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 
 TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
 
 
-def test_threads_share_a_crew(tmp_path: Path) -> None:
+def test_threads_share_a_pool(tmp_path: Path) -> None:
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     work, stage = build.work, build.stages[0]
     units = open_stage(work, stage)
-    crew = Crew(Terms(2, LIMITS))
+    pool = WorkerPool(2)
     with ThreadPoolExecutor(5) as threads:
-        done = list(threads.map(lambda unit: crew.submit(work, stage, unit).result(), units))
+        done = list(threads.map(lambda unit: pool.submit(work, stage, unit).result(), units))
     assert [each.unit for each in done] == units
     assert [each.ledger.read for each in done if each.ledger] == [6, 0, 2, 8, 3]
     # A runner that hands out a unit again gets the record that there is.
-    again = crew.submit(work, stage, 3).result()
-    assert again == done[3]
+    assert StageRun(work, stage, "", 1.0).finished(3) == done[3]
+    pool.close()
+    with pytest.raises(StageError, match="the run was stopped"):
+        pool.submit(work, stage, 0).result()
 
 
 def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
@@ -43,17 +47,29 @@ def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
     build = poisoned_words(tmp_path / "words", texts, isolates=False)
     build.begin(resume=False)
     units = open_stage(build.work, build.stages[0])
-    crew = Crew(Terms(1, LIMITS))
-    doing = [crew.submit(build.work, build.stages[0], unit) for unit in units]
+    pool = WorkerPool(1)
+    doing = [pool.submit(build.work, build.stages[0], unit) for unit in units]
     with pytest.raises(StageError, match=r"unit 1 .* failed 3 times, at last: ZeroDivisionError: a bug"):
         doing[1].result()
     with pytest.raises(UserError, match="a model is missing"):
         doing[2].result()
     assert (doing[0].result().unit, doing[3].result().unit) == (0, 3)
+    pool.close()
+
+
+def test_a_pool_that_is_closed_at_work_tells_who_waits(tmp_path: Path) -> None:
+    build = poisoned_words(tmp_path / "words", ("WAIT", "WAIT", "WAIT"))
+    build.begin(resume=False)
+    pool = WorkerPool(1)
+    doing = [pool.submit(build.work, build.stages[0], unit) for unit in open_stage(build.work, build.stages[0])[:2]]
+    pool.close()
+    for each in doing:
+        with pytest.raises(StageError, match="the run was stopped"):
+            each.result(timeout=10)
 
 
 @pytest.mark.parametrize(
-    ("state", "run", "error"),
+    ("state", "run_id", "error"),
     [
         ("running", "ours", ""),
         ("stopped", "ours", "the run that sent this job was stopped"),
@@ -62,20 +78,15 @@ def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
         (None, "ours", ""),
     ],
 )
-def test_a_job_whose_run_is_over_ends(state: str | None, run: str, error: str, tmp_path: Path) -> None:
-    """Runners may not heed a cancel, as Flink does not: their workers look at the mark of the run."""
+def test_a_job_whose_run_is_over_ends(state: str | None, run_id: str, error: str, tmp_path: Path) -> None:
+    """Runners may not heed a cancel, as Flink does not: their workers look at the lease of the run."""
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     if state is not None:
-        build.output.write(RUN_FILE, json.dumps({"run": run, "state": state}).encode())
-    cluster = OnCluster("ours", Terms(1, LIMITS), 0.01)
-    work, stage = build.work, build.stages[0]
-    steps = [
-        lambda: cluster.open(work, stage),
-        lambda: [cluster.submit(work, stage, unit).result() for unit in range(len(TEXTS))],
-        lambda: cluster.close(work, stage),
-    ]
-    for step in steps if not error else [*steps, lambda: cluster.finish(build)]:
+        build.output.write(RUN_FILE, json.dumps({"run": run_id, "state": state}).encode())
+    stage = stage_runs([build], run="ours")[0]
+    steps = [stage.plan, lambda: InlineExecutor().run(stage), lambda: stage.finished(0), stage.close]
+    for step in steps:
         if error:
             with pytest.raises(UserError, match=error):
                 step()
@@ -83,49 +94,46 @@ def test_a_job_whose_run_is_over_ends(state: str | None, run: str, error: str, t
             step()
 
 
-def test_a_job_that_a_runner_begins_anew_does_nothing_twice(tmp_path: Path) -> None:
+def test_a_job_that_a_runner_begins_again_does_nothing_twice(tmp_path: Path) -> None:
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
-    cluster = OnCluster("", Terms(1, LIMITS), 0.01)
     for again in (False, True, True):
         check_worker(software(), [build])
-        for stage in build.stages:
-            units = cluster.open(build.work, stage)
+        for stage in stage_runs([build], run=""):
+            units = stage.plan()
             assert not (again and units)
             for unit in units:
-                cluster.submit(build.work, stage, unit).result()
-            cluster.close(build.work, stage)
-        cluster.finish(build)
+                do_unit(stage.work, stage.stage, unit)
+            stage.close()
     assert read_manifest(build.output).rows == len(set(" ".join(TEXTS).split()))
     assert not build.output.exists("_work")
 
 
-def test_a_run_elsewhere_is_followed_by_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_followed_by_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.engine.monitor._EVERY_LOCAL", 600.0)  # looks when it is told to
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     work, (count, add) = build.work, build.stages
     open_stage(work, count)
-    run_unit(work, count, 0)  # by an earlier run
+    do_unit(work, count, 0)  # by an earlier run
     shown = io.StringIO()
     progress = Progress(shown)
-    hold = Lease([build.output], command="", figures=dict)
+    lease = Lease([build.output], command="", figures=dict)
     ended: list[UserError] = []
-    with hold, Monitor([build], progress, hold, max_reject_rate=0.01, end=ended.append) as follower:
+    with lease, Monitor(stage_runs([build], run=""), progress, lease, end=ended.append) as monitor:
         for unit in (1, 3):
-            run_unit(work, count, unit)
-        follower._look()
+            do_unit(work, count, unit)
+        monitor.look()
         figures = progress.figures().stages[0]
         assert (figures.name, figures.units, figures.before, figures.done) == ("count", 5, 1, 2)
         assert (figures.tally_before.read, figures.tally.read) == (6, 8)
         for unit in (2, 4):
-            run_unit(work, count, unit)
+            do_unit(work, count, unit)
         close_stage(work, count)
         for unit in open_stage(work, add):
-            run_unit(work, add, unit)
+            do_unit(work, add, unit)
         close_stage(work, add)
         build.finish()
-        hold.release(build.output)
     assert not ended
     lines = shown.getvalue().splitlines()
     assert lines[0].startswith("count: 5 units (1 done before), ")
@@ -134,18 +142,25 @@ def test_a_run_elsewhere_is_followed_by_what_it_leaves(tmp_path: Path, monkeypat
     assert (add_figures.done, add_figures.tally.written) == (3, len(set(" ".join(TEXTS).split())))
 
 
-def test_rejects_that_get_out_of_hand_end_a_run_elsewhere(tmp_path: Path) -> None:
+def test_the_monitor_sees_that_rejects_get_out_of_hand(tmp_path: Path) -> None:
     build = poisoned_words(tmp_path / "words", ("good BAD BAD BAD",) * 20)
     build.begin(resume=False)
-    work, stage = build.work, build.stages[0]
-    for unit in open_stage(work, stage)[:10]:
-        run_unit(work, stage, unit)
-    assert len(work.finished(stage.name)) == 10
-    hold = Lease([build.output], command="", figures=dict)
-    follower = Monitor([build], Progress(io.StringIO()), hold, max_reject_rate=0.01, end=lambda error: None)
-    follower._before = {stage.name: set()}
-    with pytest.raises(UserError, match="words: 30 rejects among the first 40 words, more than --max-reject-rate"):
-        follower._look()
+    (stage,) = stage_runs([build], run="", max_reject_rate=0.01)
+    monitor = Monitor([stage], Progress(io.StringIO()), Lease([], command="", figures=dict), end=lambda error: None)
+    with monitor:
+        for unit in stage.plan()[:10]:
+            do_unit(stage.work, stage.stage, unit)
+        with pytest.raises(UserError, match="words: 30 rejects among the first 40 words, more than --max-reject-rate"):
+            monitor.look()
+
+
+@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(2)])
+def test_too_many_rejects_end_a_run(executor: type[Executor], tmp_path: Path) -> None:
+    build = poisoned_words(tmp_path / "words", ("good BAD BAD BAD",) * 20)
+    build.begin(resume=False)
+    with pytest.raises(UserError, match=r"rejects among the first \d+ words, more than --max-reject-rate=0\.01"):
+        run([build], executor(), progress=Progress(io.StringIO()), max_reject_rate=0.01)
+    assert not build.output.exists("manifest.json")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""What is tried again, and how: the attempts at a unit, the same for every executor.
+
+A unit that fails is tried three times. Then a stage that can do its units record by record is told which record each
+further attempt failed at, and leaves that one alone: it becomes a reject. Any other stage ends the run.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+import traceback
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pipelines.engine.stage import Completion, Fault, Isolation, Stage, StageError, Work
+from pipelines.engine.task_writer import TaskWriter, do_unit
+from schemas.addresses import without_secrets
+from schemas.errors import UserError, storage_error
+
+ATTEMPTS = 3
+"""How often a unit is tried; the last time alone on its machine."""
+MOST_FAULTS = 20
+"""Records of one unit that may fail before the run ends."""
+
+
+class Task(NamedTuple):
+    """An attempt to be made at a unit. `faults`: given, the unit is done record by record, less these."""
+
+    work: Work
+    stage: Stage
+    unit: int
+    faults: dict[int, Fault] | None = None
+
+
+class Failed(NamedTuple):
+    """An attempt that ended with an error. `users`: one that a user can mend, and no retry can."""
+
+    error: str
+    trace: str
+    users: bool
+
+
+class WorkerTraceback(Exception):
+    """The traceback of an error in another process, as text."""
+
+
+def attempt(task: Task, *, at: Callable[[int], None], watch: Callable[[TaskWriter], None]) -> Completion | Failed:
+    """Make an attempt. `at` is called with each record that is begun alone, `watch` with the attempt's writer."""
+    isolation = None if task.faults is None else Isolation(task.faults, at)
+    try:
+        return do_unit(task.work, task.stage, task.unit, isolation=isolation, watch=watch)
+    except UserError as error:
+        return Failed(str(error), "", users=True)
+    except Exception as error:
+        if isinstance(error, OSError) and (refused := storage_error(error, final=error.errno == errno.ENOENT)):
+            return Failed(str(refused), "", users=True)
+        text = without_secrets(f"{type(error).__name__}: {error}")
+        return Failed(text[:2000], without_secrets(traceback.format_exc())[-20_000:], users=False)
+
+
+def fault_of(task: Task, outcome: Failed | str, record: int | None, number: int) -> Fault:
+    """The fault of attempt `number`. UserError where trying again cannot help.
+
+    `outcome`: the error, or how the process ended. `record`: the one begun last, where it was done record by record.
+    """
+    if isinstance(outcome, Failed):
+        if outcome.users:
+            raise UserError(outcome.error)
+        reason, what = "worker_failed", outcome.error
+    else:
+        reason, what = ("worker_died" if outcome.startswith("died") else "worker_hung"), f"the worker {outcome}"
+    return Fault(task.stage.name, task.unit, number, reason, what, record, round(time.time(), 3))
+
+
+def next_task(task: Task, fault: Fault, outcome: Failed | str) -> Task:
+    """What is tried after a fault; the error that ends the run if nothing is."""
+    if task.faults is None:
+        if fault.attempt < ATTEMPTS:
+            return task
+        if task.stage.isolates:
+            return task._replace(faults={})
+    elif fault.record is not None and fault.record not in task.faults and len(task.faults) < MOST_FAULTS:
+        return task._replace(faults={**task.faults, fault.record: fault})
+    unit = _brief(str(task.work.unit(task.stage, task.unit)))
+    what = f"{fault.stage}: unit {fault.unit} ({unit}) failed {fault.attempt} times, at last: {fault.what}"
+    if fault.reason == "worker_failed":
+        error = StageError(what)
+        error.__cause__ = WorkerTraceback(outcome.trace) if isinstance(outcome, Failed) else None
+        raise error
+    remedy = "; give it more memory, or use fewer --workers" if fault.reason == "worker_died" else ""
+    raise UserError(what + remedy)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) < 200 else text[:197] + "..."

@@ -1,0 +1,71 @@
+"""The one loop that every run goes through: plan -> units -> close for each stage, publish for each dataset.
+
+An `Executor` says where the units are done; the `Lease` tells others who writes the datasets; the `Monitor` follows
+what is finished on storage, shows it, and ends a run that should not go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.executors import Executor, StageRun
+from pipelines.engine.lease import Lease
+from pipelines.engine.monitor import Monitor
+from pipelines.engine.progress import Progress
+from pipelines.engine.stage import WORK, Slice
+from schemas.errors import UserError
+from schemas.manifest import is_dataset
+
+
+def run(
+    builds: Sequence[DatasetBuild],
+    executor: Executor,
+    *,
+    progress: Progress,
+    command: str = "",
+    max_reject_rate: float = 1.0,
+    part: Slice | None = None,
+    finish: str = "",
+) -> None:
+    """Build datasets in order, after `begin` or `join` of each. UserError where a user can mend what stopped it.
+
+    `command` is what goes on with the run, should it end early. More than `max_reject_rate` of what a stage reads
+    among its rejects ends the run. With a `part` this slice of the first stage is done and no more, beside others
+    elsewhere; `finish` is the command that follows all of them.
+    """
+
+    def figures() -> dict[str, object]:
+        return {**progress.figures().to_json(), **({"finish": finish} if part else {})}
+
+    def end(why: UserError) -> None:
+        lease.give_up(why)
+        executor.stop()
+
+    with Lease([build.output for build in builds], command=command, figures=figures, part=part) as lease:
+        stages = stage_runs(builds, run=lease.run, max_reject_rate=max_reject_rate, part=part)
+        with progress.watching(executor.at_work), Monitor(stages, progress, lease, end=end) as monitor:
+            try:
+                with executor:
+                    for stage in stages:
+                        executor.run(stage)
+            except Exception:
+                if monitor.why:
+                    raise monitor.why from None
+                raise
+            if lease.lost:
+                raise lease.lost
+    for build in builds:
+        if is_dataset(build.output):
+            build.output.delete(WORK)  # the lease may have been written once more after the dataset was published
+
+
+def stage_runs(
+    builds: Sequence[DatasetBuild], *, run: str, max_reject_rate: float = 1.0, part: Slice | None = None
+) -> list[StageRun]:
+    """The stages of a run in order: those of all datasets, or the first of one of which a `part` is done."""
+    return [
+        StageRun(build.work, stage, run, max_reject_rate, part, build if stage is build.stages[-1] else None)
+        for build in builds
+        for stage in (build.stages[:1] if part else build.stages)
+    ]

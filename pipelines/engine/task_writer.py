@@ -1,0 +1,225 @@
+"""One attempt at one unit: its files, side tables, ledger, counters and checkpoints, and its completion record.
+
+Every attempt writes under a name of its own; the record comes last and names what counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.engine.stage import (
+    REJECTS_ROLE,
+    SIDE_TABLES,
+    WORK,
+    Completion,
+    File,
+    Isolation,
+    Stage,
+    StageError,
+    Tally,
+    Work,
+    record_name,
+)
+from schemas.errors import UserError
+from schemas.manifest import SPLITS, Ledger
+from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS
+from schemas.storage import AtomicFile, parquet_writer
+
+_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
+_SIDE_ROWS = 50_000
+
+
+def do_unit(
+    work: Work,
+    stage: Stage,
+    unit: int,
+    *,
+    isolation: Isolation | None = None,
+    watch: Callable[[TaskWriter], None] = lambda write: None,
+) -> Completion:
+    """Do one unit and write its completion record. Safe to call twice, also at once.
+
+    `watch` is given the writer, from which another thread may read how far it has come.
+    """
+    folder = work.stage_folder(stage.name)
+    attempt = uuid.uuid4().hex[:12]
+    write = TaskWriter(work, stage, unit, attempt, isolation)
+    watch(write)
+    try:
+        stage.process(work.unit(stage, unit), write)
+        completion = write.completion()
+        folder.write(record_name(unit), completion.to_json().encode())
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
+            write.discard()
+        if isinstance(error, OSError) and "CRC checksum" in str(error):
+            raise UserError(
+                f"{stage.name}: unit {unit} reads a file that was damaged after it was written ({error}); see which "
+                f"by python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, it is "
+                "one of its own: start again with --overwrite"
+            ) from None
+        raise
+    return completion
+
+
+class TaskWriter:
+    """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
+
+    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none. `isolation` is
+    given where workers died on the unit.
+    """
+
+    def __init__(self, work: Work, stage: Stage, unit: int, attempt: str, isolation: Isolation | None = None) -> None:
+        self.work = work
+        self.isolation = isolation
+        self._stage, self._unit = stage, unit
+        self._base = f"{WORK}/{stage.name}/files/{unit:06d}.{attempt}"
+        self._began = time.monotonic()
+        self.files: list[File] = []
+        self.ledger = Ledger(stage.counts)
+        self.counters: Counter[str] = Counter()
+        self._side_rows: dict[str, list[dict[str, Any]]] = {}
+        self._kept: set[str] = set()
+        self.ahead: Callable[[], int] = int
+        """How much was read that the ledger does not count yet: a sign of life while it stands still."""
+        self.resumed: Any = None
+        if found := self._checkpoint():
+            done = Completion.from_json(found["done"])
+            self.resumed, self.files, self.counters = found["state"], done.files, Counter(done.counters)
+            self.ledger = done.ledger or self.ledger
+            self._began -= done.seconds
+            self._kept = {file.path for file in self.files}
+
+    @property
+    def _checkpoint_name(self) -> str:
+        return f"{WORK}/{self._stage.name}/checkpoints/{self._unit:06d}.json"
+
+    def _checkpoint(self) -> dict[str, Any] | None:
+        if not self.work.folder.exists(self._checkpoint_name):
+            return None
+        return json.loads(self.work.folder.read(self._checkpoint_name))
+
+    def checkpoint(self, state: Any) -> None:
+        """Keep what was written so far, should the attempt die: the next one starts from `state`, a JSON value.
+
+        For units that take long. To be called at points that the data alone fix, since it ends the files of side
+        tables: so the files are the same with and without an interruption.
+        """
+        if any(not file.sha256 for file in self.files):
+            raise ValueError(f"{self._stage.name}: a checkpoint in the middle of a file")
+        kept = {"state": state, "done": json.loads(self._done().to_json())}
+        self.work.folder.write(self._checkpoint_name, json.dumps(kept).encode())
+        self._kept = {file.path for file in self.files}
+
+    @contextmanager
+    def file(self, role: str, schema: pa.Schema, *, supersedes: str = "") -> Iterator[Callable[[pa.Table], None]]:
+        """A Parquet file, given table by table: each table is one row group, also an empty one."""
+        name = f"{self._base}.{len(self.files):03d}.{role}.parquet"
+        place = len(self.files)
+        self.files.append(File(role, name, 0, 0, "", supersedes))
+        rows = 0
+        published = role in (*SPLITS, *SIDE_TABLES)
+        with (
+            AtomicFile(self.work.folder, name) as sink,
+            parquet_writer(sink, schema, to_keep=published) as writer,
+        ):
+
+            def write(table: pa.Table) -> None:
+                nonlocal rows
+                rows += table.num_rows
+                writer.write_table(table.cast(schema), row_group_size=max(table.num_rows, 1))
+
+            yield write
+            writer.close()
+        self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
+
+    def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
+        """A Parquet file of one table. A published one has no row group without rows: `datasets` fails on those."""
+        with self.file(role, table.schema, supersedes=supersedes) as write:
+            for start in range(0, max(table.num_rows, role not in SPLITS), row_group_rows):
+                write(table.slice(start, row_group_rows))
+
+    def side(self, role: str, row: dict[str, Any]) -> None:
+        """A row of a side table, such as a redirect."""
+        rows = self._side_rows.setdefault(role, [])
+        rows.append(row)
+        if len(rows) >= _SIDE_ROWS:
+            self._flush_side(role)
+
+    def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
+        """Record something refused for a fault, and count it in the ledger."""
+        if reason not in REJECT_REASONS:
+            raise ValueError(f"{reason!r} is none of schemas.records.REJECT_REASONS")
+        row = {
+            "stage": self._stage.name,
+            "reason": reason,
+            "source": source,
+            "position": position,
+            "excerpt": excerpt[:200],
+            "exception": exception[:500],
+        }
+        self.side(REJECTS_ROLE, row)
+        self.ledger.rejected[reason] += 1
+
+    def _flush_side(self, role: str) -> None:
+        rows = self._side_rows.pop(role, [])
+        if rows:
+            self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
+
+    def tally(self) -> Tally:
+        """How far it has come. Callable from any thread."""
+        rows = sum(file.rows for file in list(self.files))
+        filtered, rejected = (sum(list(each.values())) for each in (self.ledger.filtered, self.ledger.rejected))
+        read = max(self.ledger.read, self.ahead())
+        return Tally(read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
+
+    def _done(self) -> Completion:
+        """What was done so far, as a record; ends the files of side tables."""
+        for role in sorted(self._side_rows):
+            self._flush_side(role)
+        seconds = round(time.monotonic() - self._began, 3)
+        counters = dict(sorted(self.counters.items()))
+        return Completion(
+            self._unit,
+            self.files,
+            self.ledger if self._stage.counts else None,
+            counters,
+            seconds,
+            round(time.time(), 3),
+            peak_memory(),
+        )
+
+    def completion(self) -> Completion:
+        """The record of the finished unit; StageError if its ledger does not add up."""
+        completion = self._done()
+        if unknown := self.ledger.filtered.keys() - FILTER_REASONS.keys():
+            raise ValueError(f"{sorted(unknown)} are none of schemas.records.FILTER_REASONS")
+        if self._stage.counts and self.ledger.lost:
+            raise StageError(
+                f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
+                "this is a fault of phrasemill, please report it"
+            )
+        return completion
+
+    def discard(self) -> None:
+        """Remove what a failed attempt left behind its last checkpoint."""
+        for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
+            if name.startswith(self._base) and name not in self._kept:
+                self.work.folder.remove(name)
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
