@@ -15,13 +15,13 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
 
 from schemas.errors import UserError  # noqa: E402
 from trainers.parser import export  # noqa: E402
 from trainers.parser.network import SHAPES, Batch, ParserNetwork, real_spans  # noqa: E402
 from transforms.parsing.phrasemill.encoding import CRAFT, MAX_WORDS, Encoder  # noqa: E402
 from transforms.parsing.phrasemill.network import Network, session_options  # noqa: E402
+from transforms.parsing.phrasemill.runtime import onnxruntime  # noqa: E402
 
 LABELS = ("NP", "VP", "PP", "ADJP", "ADVP", "S", "SBAR")
 TAGS = tuple("DT NN VBZ . JJ".split())

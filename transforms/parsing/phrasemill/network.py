@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from schemas.errors import UserError
 from transforms.parsing.interface import Constituent
 from transforms.parsing.phrasemill.decode import constituents
 from transforms.parsing.phrasemill.encoding import GUM, Batch, Encoder, Ints
+from transforms.parsing.phrasemill.runtime import onnxruntime
 
 FORMAT = "1"
 """Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
