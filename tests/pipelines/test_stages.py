@@ -129,7 +129,7 @@ def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path, 
     with pytest.raises(StageError, match=r"count: unit . .* failed 3 times, at last: ValueError: it always fails"):
         run_build(word_count(tmp_path / "words", TEXTS, fail_always=True), executor())
     assert not (tmp_path / "words" / "manifest.json").exists()
-    assert not list((tmp_path / "words").glob("_work/count/files/*"))
+    assert not list((tmp_path / "words").glob("_work/count/done/*"))
     with pytest.raises(UserError, match=r"not a dataset: it has no manifest\.json"):
         read_manifest(Folder(str(tmp_path / "words")))
 
