@@ -114,7 +114,7 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
 
 
 def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
-    """Google Cloud Dataflow. One SDK process a machine, whose crew does a unit a core."""
+    """Google Cloud Dataflow. One SDK process a machine, whose worker pool does a unit a core."""
     if not has_google_extra():
         raise UserError("--runner=DataflowRunner needs an extra: pip install 'phrasemill[gcp]'")
     for name, what in (
