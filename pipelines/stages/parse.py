@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from pipelines.engine.stage import Isolation, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
+from schemas.process import without
 from schemas.records import SENTENCES
 from schemas.storage import Folder, parquet_file
 from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
-from transforms.parsing.registry import load_parser, parser_identity
+from transforms.parsing.registry import load_parser, needs_torch
 
 
 class DocumentShard(NamedTuple):
@@ -49,7 +51,7 @@ class Parse(Stage):
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        identity = parser_identity(self.parser, **dict(self.parser_options + self.means))._asdict()
+        identity = cached_parser(self.parser, self.parser_options + self.means).identity._asdict()
         wanted = json.loads(json.dumps(models[0]))
         found = json.loads(json.dumps(identity))
         for name in sorted({*wanted, *found}):
@@ -174,4 +176,7 @@ def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArra
 def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Parser:
     """The parser, loaded once a process."""
     keywords: Mapping[str, Any] = dict(options)
+    if not needs_torch(name, **keywords):
+        with without("torch"):  # spaCy's thinc looks for it once: seconds, and memory, for nothing here
+            importlib.import_module("thinc.compat")
     return load_parser(name, **keywords)

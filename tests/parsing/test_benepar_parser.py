@@ -22,6 +22,7 @@ from transforms.parsing import benepar_parser
 from transforms.parsing.benepar_parser import BeneparParser, is_visible, load_chart_parser
 from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence
+from transforms.parsing.registry import parser_identity
 from transforms.parsing.treebank import read_treebank
 
 TEXT = "The old dog of my neighbour sleeps  in the house.\u00a0 I \U0001f600 like \u200b it (a lot)."
@@ -148,8 +149,9 @@ def test_long_sentences_of_a_text_are_refused_in_place(checkpoint):
 
 
 def test_identity(parser, checkpoint):
-    assert parser.identity[:4] == ("benepar", benepar_parser.VERSION, "minilm.pt", "")
+    assert parser.identity[:4] == ("benepar", 1, "minilm.pt", "")
     assert set(parser.identity.libraries) >= {"benepar", "torch", "transformers", "tokenizers", "spacy"}
+    assert parser_identity("benepar", model=str(checkpoint)) == parser.identity
 
 
 def test_a_missing_model_is_named():

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import UserError
 from transforms.parsing import corenlp_jars
-from transforms.parsing.corenlp_parser import CoreNLPParser, batches_by_chars, code_points, find_home, release_of
+from transforms.parsing.corenlp_jars import find_home, release_of
+from transforms.parsing.corenlp_parser import CoreNLPParser, batches_by_chars, code_points
 from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence
 from transforms.parsing.treebank import read_treebank

@@ -13,6 +13,7 @@ pytest.importorskip("stanza", reason="needs the extra 'stanza'")
 import torch
 
 from transforms.parsing.interface import ParsedSentence, RefusedSentence
+from transforms.parsing.registry import parser_identity
 from transforms.parsing.stanza_parser import StanzaParser
 from transforms.parsing.trees import constituents_of
 
@@ -150,8 +151,10 @@ def test_a_package_among_stanza_resources(models, parser, tmp_path):
     for name in ("default", "tiny_nocharlm"):
         packaged = StanzaParser(name, resources=str(tmp_path))
         assert packaged.identity.model == "tiny_nocharlm.pt"
+        assert packaged.identity == parser_identity("stanza", model=name, resources=str(tmp_path))
         assert packaged.identity.model_sha256 == parser.identity.model_sha256
         assert packaged.parse_texts(TEXTS) == parser.parse_texts(TEXTS)
+    assert parser_identity("stanza", model=str(models / "tiny.pt")) == parser.identity
 
 
 def test_word_vectors_elsewhere(models, parser, tmp_path):

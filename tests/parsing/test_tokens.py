@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from transforms.parsing.interface import RefusedSentence
-from transforms.parsing.tokens import SPACY_MODELS, TokenisedSentence, load_spacy, spacy_versions, tag, tokenise
+from transforms.parsing.tokens import TokenisedSentence, load_spacy, tag, tokenise
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,3 @@ def test_given_tokens_are_tagged_as_given(nlp):
 def test_a_missing_pipeline_is_named():
     with pytest.raises(OSError, match="no spaCy pipeline 'nowhere'"):
         load_spacy("nowhere")
-
-
-def test_versions(nlp):
-    assert set(spacy_versions(nlp)) - {"spacy"} <= set(SPACY_MODELS)

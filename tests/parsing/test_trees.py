@@ -13,7 +13,6 @@ from transforms.parsing.trees import (
     constituents_of,
     each_or_alone,
     parsed_texts,
-    sha256_of,
     tree_of,
     unplaced,
 )
@@ -102,18 +101,6 @@ def test_parses_are_put_back_in_their_texts():
     ]
     assert unplaced(Refusal("too_many_tokens")) == RefusedSentence(0, 0, "too_many_tokens")
     assert unplaced([span]) == [span]
-
-
-def test_hash_of_a_folder_covers_names_and_content(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b").write_bytes(b"x")
-    (tmp_path / "a").write_bytes(b"")
-    before = sha256_of(tmp_path)
-    assert sha256_of(tmp_path / "a") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    (tmp_path / "a").rename(tmp_path / "c")
-    renamed = sha256_of(tmp_path)
-    (tmp_path / "c").write_bytes(b"x")
-    assert len({before, renamed, sha256_of(tmp_path)}) == 3
 
 
 @pytest.mark.parametrize(

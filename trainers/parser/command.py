@@ -35,11 +35,11 @@ from trainers.parser.label import label, raw_sentences
 from trainers.parser.network import ParserNetwork, load_encoder
 from trainers.parser.recipe import RECIPE, Network, Recipe, read_recipe
 from transforms.parsing.evaluation import Evaluation, evaluate
+from transforms.parsing.identities import sha256_of
 from transforms.parsing.phrasemill import network as exported
 from transforms.parsing.phrasemill.encoding import MAX_WORDS, Encoder
 from transforms.parsing.phrasemill.network import MAX_BATCH_PIECES
 from transforms.parsing.treebank import TreebankError
-from transforms.parsing.trees import sha256_of
 
 HELD_OUT = 20
 """One in so many sentences of the training part is not learned from: the threshold is chosen on them."""

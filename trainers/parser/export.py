@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from transforms.parsing.phrasemill.encoding import Batch
-from transforms.parsing.phrasemill.network import FORMAT
+from transforms.parsing.phrasemill.model_file import FORMAT
 from transforms.parsing.phrasemill.runtime import onnxruntime
 
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]

@@ -12,7 +12,6 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +20,12 @@ from unittest.mock import patch
 import torch
 import transformers
 from benepar import InputSentence, retokenization
-from benepar.integrations.downloader import locate_model
 from benepar.parse_chart import ChartParser
 from benepar.ptb_unescape import guess_space_after, ptb_unescape
 
-from transforms.parsing.interface import Constituent, ParserIdentity, RefusedSentence, Sentence
-from transforms.parsing.tokens import load_spacy, spacy_versions, tokenise
+from transforms.parsing import identities
+from transforms.parsing.interface import Constituent, RefusedSentence, Sentence
+from transforms.parsing.tokens import load_spacy, tokenise
 from transforms.parsing.treebank import ESCAPES, ROOTS, bare_label
 from transforms.parsing.trees import (
     Parse,
@@ -35,11 +34,8 @@ from transforms.parsing.trees import (
     each_or_alone,
     error_text,
     parsed_texts,
-    sha256_of,
     unplaced,
 )
-
-VERSION = 1
 
 MAX_CELLS = 100_000
 """Cells of the charts of a batch; a cell takes about 10 kB in the largest published models."""
@@ -59,14 +55,14 @@ class BeneparParser:
 
     def __init__(
         self,
-        model: str = "benepar_en3",
+        model: str = identities.BENEPAR_MODEL,
         *,
         spacy_model: str = "",
         max_tokens: int = 250,
         batch_tokens: int = 2000,
         threads: int = 1,
     ) -> None:
-        path = Path(locate_model(model))
+        path = identities.locate_benepar(model)
         torch.set_num_threads(threads)
         self._nlp = load_spacy(spacy_model)
         self._parser = load_chart_parser(path)
@@ -77,10 +73,7 @@ class BeneparParser:
             index: [bare_label(label) for label in chain.split("::") if label not in ROOTS]
             for index, chain in self._parser.decoder.label_from_index.items()
         }
-        libraries = {name: version(name) for name in ("benepar", "torch", "transformers", "tokenizers")}
-        self.identity = ParserIdentity(
-            "benepar", VERSION, path.name, "", sha256_of(path), libraries | spacy_versions(self._nlp)
-        )
+        self.identity = identities.benepar(model, spacy_model=spacy_model)
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         return parsed_texts(

@@ -1,4 +1,4 @@
-"""Fetch CoreNLP's jars with Maven: `export CORENLP_HOME=$(python -m transforms.parsing.corenlp_jars)`.
+"""CoreNLP's jars, and how to fetch them with Maven: `export CORENLP_HOME=$(python -m transforms.parsing.corenlp_jars)`.
 
 CoreNLP is under the GPL: it runs as a server beside phrasemill and is no part of it. Needs `mvn`, configured as ever.
 """
@@ -6,12 +6,18 @@ CoreNLP is under the GPL: it runs as a server beside phrasemill and is no part o
 from __future__ import annotations
 
 import argparse
+import contextlib
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
+
+from schemas.errors import UserError
 
 VERSION = "4.5.10"
 
@@ -66,6 +72,42 @@ def fetch(version: str = VERSION) -> Path:
             if not home.is_dir():  # not another process that was faster
                 raise
     return home
+
+
+def find_home(home: str = "") -> Path:
+    """The folder of CoreNLP's jars. Raises UserError with the remedy if there is none."""
+    named = home or os.environ.get("CORENLP_HOME", "")
+    folder = Path(named) if named else default_home()
+    if not any(folder.glob("stanford-corenlp-*.jar")):
+        raise UserError(
+            f"corenlp: no CoreNLP in {folder}; fetch it with `python -m transforms.parsing.corenlp_jars`, or set "
+            "CORENLP_HOME to the folder of its jars, or give the endpoint of a server"
+        )
+    return folder
+
+
+def release_of(home: Path) -> str:
+    """The version of CoreNLP, by the name of its jar."""
+    names = (re.fullmatch(r"stanford-corenlp-([\d.]+)\.jar", jar.name) for jar in sorted(home.glob("*.jar")))
+    return next((name[1] for name in names if name), "")
+
+
+def sha256_of_model(home: Path, model: str) -> str:
+    """The hash of a model among the jars. Raises UserError if it is in none of them."""
+    for jar in sorted(home.glob("*.jar")):
+        with zipfile.ZipFile(jar) as archive, contextlib.suppress(KeyError), archive.open(model) as content:
+            digest = hashlib.sha256()
+            while block := content.read(1 << 20):
+                digest.update(block)
+            return digest.hexdigest()
+    raise UserError(f"corenlp: no model {model} in the jars of {home}; englishSR is in the jar models-english")
+
+
+def find_java() -> str:
+    """The program that runs them. Raises UserError if there is none."""
+    if not (java := shutil.which("java")):
+        raise UserError("corenlp: no java on the PATH; install Java 11 or later, or give the endpoint of a server")
+    return java
 
 
 def main() -> int:

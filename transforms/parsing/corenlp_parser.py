@@ -7,19 +7,15 @@ tags are CoreNLP's own.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
 import time
 import weakref
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -28,12 +24,11 @@ import requests
 from stanza.server import CoreNLPClient, StartServer
 
 from schemas.errors import UserError
+from transforms.parsing import identities
 from transforms.parsing.activity import note_parsed
-from transforms.parsing.corenlp_jars import default_home
-from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
+from transforms.parsing.corenlp_jars import find_home, find_java
+from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.trees import constituents_of, error_text
-
-VERSION = 1
 
 ANNOTATORS = "tokenize,ssplit,pos,parse"
 TEXT_LINES = {"ssplit.newlineIsSentenceBreak": "always", "tokenize.options": "untokenizable=noneKeep"}
@@ -63,7 +58,7 @@ class CoreNLPParser:
 
     def __init__(
         self,
-        model: str = "englishSR",
+        model: str = identities.CORENLP_MODEL,
         *,
         endpoint: str = "",
         home: str = "",
@@ -73,7 +68,8 @@ class CoreNLPParser:
         max_tokens: int = 250,
         batch_chars: int = 10_000,
     ) -> None:
-        path = model if "/" in model else f"edu/stanford/nlp/models/srparser/{model}.ser.gz"
+        self.identity = identities.corenlp(model, endpoint=endpoint, home=home)
+        path = identities.corenlp_path(model)
         # a longer sentence has no parse worth its time; CoreNLP gives it a flat one
         self._properties = {"parse.model": path, "parse.maxlen": str(max_tokens), "parse.buildgraphs": "false"}
         self._threads = threads
@@ -84,13 +80,8 @@ class CoreNLPParser:
         self._client: CoreNLPClient | None = None
         self._server: _Server | None = None
         self._endpoint = endpoint.rstrip("/")
-        release = digest = ""
         if not endpoint:
-            jars = find_home(home)
-            release, digest = release_of(jars), sha256_of_model(jars, path)
-            self._server = _Server(jars, memory=memory, threads=threads, timeout=timeout)
-        libraries = {name: version(name) for name in ("stanza", "protobuf")}
-        self.identity = ParserIdentity("corenlp", VERSION, model, release, digest, libraries)
+            self._server = _Server(find_home(home), memory=memory, threads=threads, timeout=timeout)
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         parsed: list[list[Sentence]] = []
@@ -240,43 +231,12 @@ def code_points(text: str) -> Sequence[int]:
     return [*offsets, len(text)]
 
 
-def find_home(home: str = "") -> Path:
-    """The folder of CoreNLP's jars. Raises UserError with the remedy if there is none."""
-    named = home or os.environ.get("CORENLP_HOME", "")
-    folder = Path(named) if named else default_home()
-    if not any(folder.glob("stanford-corenlp-*.jar")):
-        raise UserError(
-            f"corenlp: no CoreNLP in {folder}; fetch it with `python -m transforms.parsing.corenlp_jars`, or set "
-            "CORENLP_HOME to the folder of its jars, or give the endpoint of a server"
-        )
-    return folder
-
-
-def release_of(home: Path) -> str:
-    """The version of CoreNLP, by the name of its jar."""
-    names = (re.fullmatch(r"stanford-corenlp-([\d.]+)\.jar", jar.name) for jar in sorted(home.glob("*.jar")))
-    return next((name[1] for name in names if name), "")
-
-
-def sha256_of_model(home: Path, model: str) -> str:
-    """The hash of a model among the jars. Raises UserError if it is in none of them."""
-    for jar in sorted(home.glob("*.jar")):
-        with zipfile.ZipFile(jar) as archive, contextlib.suppress(KeyError), archive.open(model) as content:
-            digest = hashlib.sha256()
-            while block := content.read(1 << 20):
-                digest.update(block)
-            return digest.hexdigest()
-    raise UserError(f"corenlp: no model {model} in the jars of {home}; englishSR is in the jar models-english")
-
-
 class _Server:
     """A CoreNLP server for this process alone: on 127.0.0.1, ended with the process, however that ends."""
 
     def __init__(self, home: Path, *, memory: str, threads: int, timeout: float) -> None:
-        if not (java := shutil.which("java")):
-            raise UserError("corenlp: no java on the PATH; install Java 11 or later, or give the endpoint of a server")
         self._command = [
-            *[java, f"-Xmx{memory}", "-XX:+ExitOnOutOfMemoryError"],
+            *[find_java(), f"-Xmx{memory}", "-XX:+ExitOnOutOfMemoryError"],
             *["--add-exports", "jdk.httpserver/sun.net.httpserver=ALL-UNNAMED"],
             "-Dcom.sun.net.httpserver.HttpServerProvider=LocalServers",
             *["-cp", f"{Path(__file__).parent / 'java'}{os.pathsep}{home / '*'}"],

@@ -10,20 +10,16 @@ print(parser.trees("The old man saw a whale.")[0])            # (ROOT (S (NP (DT
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from schemas.errors import UserError
-from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
-from transforms.parsing.phrasemill.encoding import MAX_WORDS
+from transforms.parsing import identities
+from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.phrasemill.network import Network, Parse
 from transforms.parsing.sentences import Tokenizer, Tokens
 from transforms.parsing.trees import Refusal, each_or_alone, tree_of
 
 if TYPE_CHECKING:
     import nltk
-
-VERSION = 1
 
 GROUP_WORDS = 100_000
 """Words of sentences that are batched together: bounds memory, and finds enough sentences of equal length."""
@@ -42,22 +38,11 @@ class PhrasemillParser:
     """
 
     def __init__(self, model: str = "", *, max_tokens: int = 250, threads: int = 1) -> None:
-        if not (isinstance(max_tokens, int) and 1 <= max_tokens <= MAX_WORDS):
-            raise UserError(f"max_tokens: must be a whole number of 1 to {MAX_WORDS}, not {max_tokens!r}")
-        if not (isinstance(threads, int) and threads >= 1):
-            raise UserError(f"threads: must be a whole number of 1 or more, not {threads!r}")
+        self.identity = identities.phrasemill(model, max_tokens=max_tokens, threads=threads)
         self._options: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "threads": threads}
         self._max_tokens = max_tokens
         self._network = Network(model or None, threads=threads)
         self._tokenizer = Tokenizer()
-        self.identity = ParserIdentity(
-            parser="phrasemill",
-            version=VERSION,
-            model=self._network.metadata.get("name", ""),
-            model_version=self._network.metadata.get("commit", ""),
-            model_sha256=self._network.sha256,
-            libraries={name: version(name) for name in ("onnxruntime", "numpy", "spacy")},
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         return self._options

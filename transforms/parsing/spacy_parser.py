@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from importlib.metadata import version
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +14,12 @@ from spacy.tokens import Doc
 from thinc.api import use_ops
 from threadpoolctl import ThreadpoolController
 
-from transforms.parsing.interface import Constituent, ParsedSentence, ParserIdentity, RefusedSentence, Sentence
+from transforms.parsing import identities
+from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
+from transforms.parsing.spacy_files import check_labels
 from transforms.parsing.spacy_rules import constituents
 from transforms.parsing.tokens import load_spacy
-from transforms.parsing.trees import Refusal, each_or_alone, sha256_of
-
-VERSION = 1
+from transforms.parsing.trees import Refusal, each_or_alone
 
 UNUSED = ("ner", "lemmatizer", "attribute_ruler", "entity_linker", "textcat", "textcat_multilabel", "spancat")
 PIECE_CHARS = BATCH_CHARS = 10_000
@@ -57,21 +54,9 @@ class SpacyParser:
         with use_ops("numpy", use_blis=False):  # NumPy's own BLAS: three times as fast, 1.4 times in all
             self.nlp = load_spacy(model, exclude=UNUSED)
         self._blas = ThreadpoolController()
-        labels = self.nlp.pipe_labels
-        if "tagger" not in labels or "dobj" not in labels.get("parser", ()):
-            raise ValueError(
-                f"{self.nlp.path} has no tagger or no parser with ClearNLP's English labels; "
-                "use a pipeline such as en_core_web_sm"
-            )
+        check_labels(self.nlp.path, self.nlp.pipe_labels)
         self.max_tokens = max_tokens
-        self.identity = ParserIdentity(
-            parser="spacy",
-            version=VERSION,
-            model=f"{self.nlp.lang}_{self.nlp.meta['name']}",
-            model_version=str(self.nlp.meta["version"]),
-            model_sha256=_model_sha256(self.nlp.path),
-            libraries={name: version(name) for name in ("spacy", "thinc", "numpy")},
-        )
+        self.identity = identities.spacy(model)
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         found: list[list[Sentence]] = [[] for _ in texts]
@@ -193,8 +178,3 @@ def _heads_among_words(heads: np.ndarray, is_word: np.ndarray) -> np.ndarray:
         heads = above
     heads = np.where(is_word[heads], heads, np.arange(len(heads)))
     return (np.cumsum(is_word) - 1)[heads][is_word]
-
-
-@cache
-def _model_sha256(path: Path) -> str:
-    return sha256_of(path)

@@ -7,7 +7,6 @@ them, so that Stanza's tokenizer and tagger need not be installed and datasets o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from stanza.models.common.foundation_cache import FoundationCache
 from stanza.models.constituency.trainer import Trainer
 from stanza.resources.common import DEFAULT_MODEL_DIR
 
-from transforms.parsing.interface import Constituent, ParserIdentity, RefusedSentence, Sentence
-from transforms.parsing.tokens import load_spacy, spacy_versions, tag, tokenise
+from transforms.parsing import identities
+from transforms.parsing.interface import Constituent, RefusedSentence, Sentence
+from transforms.parsing.tokens import load_spacy, tag, tokenise
 from transforms.parsing.trees import (
     Parse,
     Refusal,
@@ -26,11 +26,8 @@ from transforms.parsing.trees import (
     constituents_of,
     each_or_alone,
     parsed_texts,
-    sha256_of,
     unplaced,
 )
-
-VERSION = 1
 
 MAX_CELLS = 400_000
 """Attention cells of a batch, for models with a transformer below."""
@@ -48,7 +45,7 @@ class StanzaParser:
 
     def __init__(
         self,
-        model: str = "default",
+        model: str = identities.STANZA_MODEL,
         *,
         resources: str = DEFAULT_MODEL_DIR,
         pretrain: str | None = None,
@@ -61,7 +58,7 @@ class StanzaParser:
     ) -> None:
         torch.set_num_threads(threads)
         self._nlp = load_spacy(spacy_model)
-        if Path(model).suffix == ".pt":
+        if identities.is_stanza_file(model):
             path = Path(model)
             below = {
                 "wordvec_pretrain_file": pretrain,
@@ -75,8 +72,7 @@ class StanzaParser:
             path, self._model = _from_resources(model, resources)
         self._max_tokens = max_tokens
         self._batch_tokens = batch_tokens
-        libraries = {name: version(name) for name in ("stanza", "torch")} | spacy_versions(self._nlp)
-        self.identity = ParserIdentity("stanza", VERSION, path.name, "", sha256_of(path), libraries)
+        self.identity = identities.stanza(str(path), spacy_model=spacy_model)
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         return parsed_texts(

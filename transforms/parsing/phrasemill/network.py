@@ -7,25 +7,20 @@ with equally many pieces, so that what is left in floating point has the same sh
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import UserError
 from transforms.parsing.interface import Constituent
 from transforms.parsing.phrasemill.decode import constituents
 from transforms.parsing.phrasemill.encoding import GUM, Batch, Encoder, Ints
+from transforms.parsing.phrasemill.model_file import not_a_network, read_model_file
 from transforms.parsing.phrasemill.runtime import onnxruntime
-
-FORMAT = "1"
-"""Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
 
 MAX_BATCH_PIECES = 1000
 
@@ -57,16 +52,12 @@ class Network:
 
         `threads`: how many batches are computed at a time; results do not depend on it.
         """
-        model = resources.files(__package__) / "model" / "parser.onnx" if path is None else Path(path)
+        file = read_model_file(path)
         try:
-            content = model.read_bytes()
-            self._session = onnxruntime.InferenceSession(content, session_options(), ["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(file.content, session_options(), ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a class for each fault, and none above them
-            raise UserError(f"{model}: cannot be read as a network: {error}") from error
-        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
-        if self.metadata.get("format") != FORMAT:
-            raise UserError(f"{model}: not a parser of format {FORMAT}; export it with this version of phrasemill")
-        self.sha256 = hashlib.sha256(content).hexdigest()
+            raise not_a_network(file.name, error) from error
+        self.metadata = file.metadata
         self.labels: tuple[str, ...] = tuple(json.loads(self.metadata["labels"]))
         self.tags: tuple[str, ...] = tuple(json.loads(self.metadata["tags"]))
         self.threshold = np.array(json.loads(self.metadata["threshold"]), np.float32)

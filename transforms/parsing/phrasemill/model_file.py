@@ -1,0 +1,86 @@
+"""The file of a network: its hash and what it says of itself, read without ONNX Runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from schemas.errors import UserError
+
+FORMAT = "1"
+"""Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
+
+_METADATA = 14
+"""`metadata_props` of ONNX's ModelProto: entries of a key (1) and a value (2)."""
+
+
+class ModelFile(NamedTuple):
+    """A file of format `FORMAT`. `name` is for messages."""
+
+    name: str
+    content: bytes
+    sha256: str
+    metadata: dict[str, str]
+
+
+def read_model_file(path: str | Path | None = None) -> ModelFile:
+    """The file that a training made, by default the one that is shipped. UserError for another file."""
+    file = Path(path) if path else resources.files(__package__) / "model" / "parser.onnx"
+    try:
+        content = file.read_bytes()
+        metadata = dict(map(_entry, _messages(memoryview(content), _METADATA)))
+    except (OSError, ValueError) as error:
+        raise not_a_network(str(file), error) from error
+    if metadata.get("format") != FORMAT:
+        raise UserError(f"{file}: not a parser of format {FORMAT}; export it with this version of phrasemill")
+    return ModelFile(str(file), content, hashlib.sha256(content).hexdigest(), metadata)
+
+
+def not_a_network(name: str, why: Exception) -> UserError:
+    return UserError(f"{name}: cannot be read as a network: {why}")
+
+
+def _entry(message: memoryview) -> tuple[str, str]:
+    key, value = (b"".join(_messages(message, number)) for number in (1, 2))
+    return key.decode(), value.decode()
+
+
+def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
+    """The fields of a protobuf message that have a number and a length: strings, and messages in it.
+
+    https://protobuf.dev/programming-guides/encoding. ValueError for what is no such message, or cut short.
+    """
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = 0
+        for shift in range(0, 70, 7):
+            if at >= len(message):
+                break
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise ValueError("no protobuf message, or cut short")
+
+    while at < len(message):
+        tag = varint()
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            varint()
+            continue
+        if kind not in (1, 2, 5):
+            raise ValueError("no protobuf message")
+        start, at = at, at + {1: 8, 5: 4}.get(kind, 0)
+        if kind == 2:
+            length = varint()
+            start, at = at, at + length
+        if at > len(message):
+            raise ValueError("no protobuf message, or cut short")
+        if kind == 2 and number == wanted:
+            yield message[start:at]
