@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines import options
-from schemas.addresses import is_address, shown_arguments
+from schemas.addresses import is_address
 from schemas.errors import UserError, storage_error
 from schemas.process import limit_threads, silence
 
@@ -50,7 +50,7 @@ def python() -> str:
 
 def command_line(module: str, arguments: Sequence[str]) -> str:
     """What one types to run a module of the pipelines; without credentials, which belong into the environment."""
-    return shlex.join([python(), "-m", f"pipelines.{module}", *shown_arguments(arguments)])
+    return shlex.join([python(), "-m", f"pipelines.{module}", *options.shown_arguments(arguments)])
 
 
 def run_command(command: Command, arguments: Sequence[str]) -> str:

@@ -159,9 +159,9 @@ def sentences(
 def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | None) -> ChainDataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
     made_from = manifest.inputs[0]
-    found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
     remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
     try:
+        found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
         documents_manifest = read_manifest(found)
     except UserError as error:
         raise UserError(f"{remedy} ({error})") from error

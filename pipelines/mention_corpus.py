@@ -18,7 +18,6 @@ from pipelines.stages.aliases import CountSurfaces, PairAliases
 from pipelines.stages.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
 from pipelines.stages.pairs import Fetch, Group, OrderPairs, Pair
 from schemas import records
-from schemas.addresses import shown
 from schemas.errors import UserError
 from schemas.manifest import Input
 from schemas.storage import Folder
@@ -83,7 +82,7 @@ def _dumps(tables: list[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
     for given in tables:
         filesystem, path = locate(given)
         if filesystem.get_file_info(path).type != fs.FileType.File:
-            raise UserError(f"--tables {shown(given)}: is no file; name each of page, redirect and page_props")
+            raise UserError(f"--tables {given}: is no file; name each of page, redirect and page_props")
         found.append((given, SqlFile(filesystem, open_table(filesystem, path))))
     found.sort(key=lambda each: (each[1].table.name, each[0]))
     for wiki in {each.table.source for _, each in found}:

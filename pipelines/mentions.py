@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from schemas.addresses import checked_arguments
 from schemas.dataset import Dataset
 from schemas.errors import UserError, storage_error
 from schemas.records import MENTIONS, record_name
@@ -30,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("entity", metavar="ENTITY", help='a Wikidata id ("Q84") or the title of a page ("London")')
     parser.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"sentences shown (default {_LIMIT})")
     parser.add_argument("--json", action="store_true", help="all of them as JSON lines")
-    chosen = parser.parse_args(arguments)
     try:
+        chosen = parser.parse_args(checked_arguments(arguments))
         dataset = Dataset.open(chosen.dataset)
         if dataset.manifest.record != record_name(MENTIONS):
             raise UserError(f"{dataset.folder}: holds {dataset.manifest.record} records; give a mentions dataset")

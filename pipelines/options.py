@@ -10,13 +10,16 @@ from typing import NoReturn
 
 from pipelines.engine.stage import Slice
 from pipelines.engine.worker_pool import LIMITS
-from schemas.addresses import shown
+from schemas.addresses import checked_arguments
 from schemas.errors import UserError
 from schemas.records import PAIR_KINDS, PHRASE_LABELS
 from transforms.parsing.registry import PARSERS
 from transforms.sources.duplicates import MODES
 from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import FORMATS
+
+_SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
+"""Flags of Beam, such as --s3_secret_access_key."""
 
 RUNNERS = ("DirectRunner", "PrismRunner", "PortableRunner", "FlinkRunner", "DataflowRunner")
 
@@ -208,7 +211,7 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
     """The options, and the flags that are Beam's. UserError for a flag that is neither, naming the nearest."""
-    options, rest = parser.parse_known_args(arguments)
+    options, rest = parser.parse_known_args(checked_arguments(arguments))
     if rest:
         _check_beam_flags(rest, [flag for action in parser._actions for flag in action.option_strings])
     if options.overwrite and options.resume:
@@ -223,7 +226,7 @@ def _check_units(options: argparse.Namespace, rest: Sequence[str]) -> None:
     if options.overwrite:
         raise UserError(
             "--overwrite and --units exclude each other, for a slice may not remove what others did; "
-            f"delete {shown(options.output)} first, or choose another --output"
+            f"delete {options.output} first, or choose another --output"
         )
     if options.plan:
         raise UserError("--plan and --units exclude each other, for a plan is of all units; leave out --units")
@@ -250,6 +253,18 @@ def as_arguments(
             continue
         for each in value if isinstance(value, list) else [value]:
             found += [action.option_strings[0]] if value is True else [action.option_strings[0], str(each)]
+    return found
+
+
+def shown_arguments(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command without the secrets that flags of Beam hold."""
+    found: list[str] = []
+    for each in arguments:
+        flag, equals, _ = each.partition("=")
+        if found and not each.startswith("-") and _SECRET_FLAG.fullmatch(found[-1]):
+            found.append("***")
+        else:
+            found.append(f"{flag}=***" if equals and _SECRET_FLAG.fullmatch(flag) else each)
     return found
 
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
+from schemas.addresses import checked_arguments
 from schemas.errors import UserError
 from schemas.manifest import Ledger, is_dataset, read_manifest
 from schemas.records import REJECT_REASONS
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--examples", type=int, default=_EXAMPLES, metavar="N", help=f"of each kind (default {_EXAMPLES})"
     )
     parser.add_argument("--json", action="store_true", help="for machines")
-    chosen = parser.parse_args(arguments)
-    folder = Folder(chosen.dataset)
     try:
+        chosen = parser.parse_args(checked_arguments(arguments))
+        folder = Folder(chosen.dataset)
         found = _find(folder)
         if chosen.reason is not None:
             _check("reason", chosen.reason, REJECT_REASONS)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from schemas.addresses import checked_arguments
 from schemas.dataset import Dataset
 from schemas.errors import UserError
 from transforms.sinks.report import dataset_report
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m pipelines.report", description=DESCRIPTION)
     parser.add_argument("directories", nargs="+", metavar="DIR", help="a dataset, on a disk or at s3:// or gs://")
     try:
-        for directory in parser.parse_args(arguments).directories:
+        for directory in parser.parse_args(checked_arguments(arguments)).directories:
             dataset = Dataset.open(directory)
             dataset.folder.write(REPORT, dataset_report(dataset.folder, dataset.manifest).encode())
             print(f"{dataset.folder}/{REPORT}")

@@ -15,6 +15,7 @@ from typing import Any
 from pipelines.engine.lease import holder, is_alive, read_run, read_slices
 from pipelines.engine.progress import RunFigures, bar_columns, duration
 from pipelines.engine.stage import Slice, Work
+from schemas.addresses import checked_arguments
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage import Folder
@@ -28,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m pipelines.status", description=DESCRIPTION)
     parser.add_argument("dataset", help="the --output of the run, or a dataset beside it")
     parser.add_argument("--json", action="store_true", help="for machines")
-    chosen = parser.parse_args(arguments)
-    folder = Folder(chosen.dataset)
     try:
+        chosen = parser.parse_args(checked_arguments(arguments))
+        folder = Folder(chosen.dataset)
         run, slices = read_run(folder), read_slices(folder)
         if is_dataset(folder) or (run is None and not slices):
             return _finished(folder, as_json=chosen.json)

@@ -1,10 +1,11 @@
-"""Addresses of storage (`s3://`, `gs://`, `file://`): their parts, the form that may be shown, the filesystem behind.
+"""Addresses of storage (`s3://`, `gs://`, `file://`): their parts, the filesystem behind.
 
-    s3://KEY:SECRET@bucket/corpora/wiki?region=eu-west-1&endpoint_override=...
-         access     rest               query
+    s3://bucket/corpora/wiki?region=eu-west-1&endpoint_override=...
+         rest                query
 
-Access is better given in the environment (AWS_ACCESS_KEY_ID..., GOOGLE_APPLICATION_CREDENTIALS): an address on a
-command line can be read in the list of processes. Whatever phrasemill writes or prints holds the shown form only.
+Credentials come from the environment or a profile. In an address they could be read in the list of processes, the
+history of a shell, a manifest, a job's page: `parse` refuses them, and every address passes through it before it is
+used, written or printed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,46 +25,44 @@ from pyarrow import fs
 from schemas.errors import StorageError
 
 _QUERY = re.compile(r"\?(?=[A-Za-z_][\w.-]*=)")  # "?" alone is a wildcard
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 _HOST_AND_PORT = re.compile(r"[^:]*(?::\d*)?|\[[0-9A-Fa-f:.]*\](?::\d*)?")
 _OPEN = frozenset(
     """
     allow_bucket_creation allow_bucket_deletion allow_delayed_open default_bucket_location endpoint_override project_id
-    region retry_limit_seconds scheme smart_defaults tls_ca_file_path tls_verify_certificates
+    region retry_limit_seconds scheme smart_defaults tls_ca_dir_path tls_ca_file_path tls_verify_certificates
     """.split()
 )
-"""Query parameters that hold no secret."""
+"""Query parameters, none of which is a secret."""
 
 _BUCKETS = ("s3", "gs", "gcs")
 """Schemes whose addresses begin with a bucket."""
 
 _GOOGLE_RETRIES = 60  # seconds
 
-_SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
-"""Flags of Beam, such as --s3_secret_access_key."""
+_REMEDY = (
+    "give them in the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_APPLICATION_CREDENTIALS) or "
+    "in a profile (AWS_PROFILE); see docs/operations.md"
+)
 
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 
 
 class Address(NamedTuple):
-    """The parts of an address. `rest` is bucket and path, percent-encoded as given; `query` is without its "?"."""
+    """The parts of an address. `rest` is bucket and path, percent-encoded as given; `query` is without its "?".
+
+    `anonymous`: "anonymous@" before the bucket, which says that no credentials are needed.
+    """
 
     scheme: str
-    access: str
+    anonymous: bool
     rest: str
     query: str
 
     def __str__(self) -> str:
-        """The address in full, with its access."""
-        access = f"{self.access}@" if self.access else ""
+        access = "anonymous@" if self.anonymous else ""
         return f"{self.scheme}://{access}{self.rest}" + (f"?{self.query}" if self.query else "")
-
-    @property
-    def shown(self) -> str:
-        """Without what gives access; "anonymous@" says that none is needed."""
-        access = "anonymous" if self.access == "anonymous" else ""
-        query = "&".join(_shown_parameter(each) for each in self.query.split("&") if each)
-        return str(self._replace(access=access, query=query))
 
     def same_store(self, other: Address) -> bool:
         """Whether both lie in one bucket, reached in one way."""
@@ -74,40 +74,45 @@ def is_address(text: str) -> bool:
 
 
 def parse(address: str) -> Address:
-    """The parts of an address. Never fails: where it is malformed, too much rather than too little counts as access."""
+    """The parts of an address. Where it holds credentials or might, StorageError, which does not show them.
+
+    Where it is malformed, too much rather than too little counts as a secret.
+    """
     base, *query = _QUERY.split(address, maxsplit=1)
     scheme, _, rest = base.partition("://")
-    authority = rest.partition("/")[0]
-    access = ""
-    if "@" in authority:
-        access, _, _ = authority.rpartition("@")
-        rest = rest[len(access) + 1 :]
-    elif ":" in authority and (scheme in _BUCKETS or not _HOST_AND_PORT.fullmatch(authority)):
-        # A secret with a "/" that was not written as %2F ends the authority too early.
-        access, _, rest = rest.rpartition("@") if "@" in rest else (authority, "", rest[len(authority) :])
-    return Address(scheme, access, rest, "".join(query))
+    bare = rest.removeprefix("anonymous@")
+    authority = bare.partition("/")[0]
+    is_odd = ":" in authority and (scheme in _BUCKETS or not _HOST_AND_PORT.fullmatch(authority))
+    if "@" in authority or is_odd:
+        # A secret may hold a "/" or "?" that was not percent-encoded. Of more than one "@" none surely ends it.
+        place = _QUERY.split(address.partition("@")[2])[0] if address.count("@") == 1 else "***"
+        raise StorageError(f"{scheme}://{place}: credentials do not belong in an address; {_REMEDY}")
+    kept = Address(scheme, bare != rest, bare, "")
+    parameters = [each.partition("=") for each in re.split("[&?]", "".join(query)) if each]
+    for name, _, value in parameters:
+        if name not in _OPEN or (name == "endpoint_override" and "@" in unquote(value)):
+            named = name if _NAME.fullmatch(name) else "***"
+            raise StorageError(
+                f"{kept}: the parameter {named} may hold credentials, which do not belong in an address; {_REMEDY}"
+            )
+    # One way of writing, so that addresses can be compared.
+    kept_query = "&".join(f"{name}={quote(unquote(value), safe='/:+')}" for name, _, value in parameters)
+    return kept._replace(query=kept_query)
 
 
-def shown(text: str) -> str:
-    """A path or address as it may be shown: without credentials."""
-    return parse(text).shown if is_address(text) else text
+def checked_arguments(arguments: Sequence[str] | None = None) -> list[str]:
+    """The arguments of a command (by default of this process), before a message may repeat one.
 
-
-def shown_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments of a command as they may be shown."""
-    found: list[str] = []
-    for each in arguments:
-        flag, equals, _ = each.partition("=")
-        if found and not each.startswith("-") and _SECRET_FLAG.fullmatch(found[-1]):
-            found.append("***")
-        else:
-            found.append(f"{flag}=***" if equals and _SECRET_FLAG.fullmatch(flag) else shown(each))
+    StorageError where there are credentials in an address among them.
+    """
+    found = sys.argv[1:] if arguments is None else list(arguments)
+    for address in _IN_TEXT.findall("\n".join(found)):
+        parse(address)
     return found
 
 
 def without_secrets(text: str) -> str:
-    """Any text, such as another's error message, without the credentials of addresses in it and of the environment."""
-    text = _IN_TEXT.sub(lambda found: shown(found[0]), text)
+    """Any text, such as another's error message, without the credentials of the environment."""
     for name in _SECRETS:
         if len(secret := os.environ.get(name, "")) >= 8:
             text = text.replace(secret, "***")
@@ -123,7 +128,7 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
         return _open(str(address))
     bucket = _bucket(address.rest)
     if not bucket:
-        raise StorageError(f"{address.shown}: names no bucket; write {address.scheme}://BUCKET/PATH")
+        raise StorageError(f"{address}: names no bucket; write {address.scheme}://BUCKET/PATH")
     filesystem, _ = _open(str(address._replace(rest=bucket)))
     return filesystem, unquote(address.rest).rstrip("/")
 
@@ -131,13 +136,13 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
 def relative_path(path: str, start: str) -> str:
     """The path of an input as seen from a dataset, where both lie in one store, so that both may move together.
 
-    Else where it lies: an absolute path, or an address in its shown form.
+    Else where it lies: an absolute path, or an address.
     """
     if not is_address(path) and not is_address(start):
         return os.path.relpath(os.path.abspath(os.path.expanduser(path)), os.path.abspath(os.path.expanduser(start)))
     if is_address(path) and is_address(start) and parse(path).same_store(parse(start)):
         return os.path.relpath("/" + parse(path).rest, "/" + parse(start).rest)
-    return shown(path) if is_address(path) else os.path.abspath(os.path.expanduser(path))
+    return str(parse(path)) if is_address(path) else os.path.abspath(os.path.expanduser(path))
 
 
 def joined_path(start: str, path: str) -> str:
@@ -154,17 +159,11 @@ def _bucket(rest: str) -> str:
     return rest.partition("/")[0]
 
 
-def _shown_parameter(parameter: str) -> str:
-    name, _, value = parameter.partition("=")
-    return f"{name}={re.sub(r'[^/]*@', '', unquote(value))}" if name in _OPEN else f"{name}=***"
-
-
 @lru_cache(maxsize=64)
 def _open(uri: str) -> tuple[fs.FileSystem, str]:
     """One filesystem, and so one set of connections, for all that lies in one store."""
     address = parse(uri)
-    given = str(address._replace(access=quote(address.access, safe=":%")))
-    and_more = given + ("&" if address.query else "?")
+    and_more = uri + ("&" if address.query else "?")
     try:
         if address.scheme == "s3":
             # A small file goes up in one request instead of three. An older pyarrow does not know this, and a fault
@@ -174,7 +173,7 @@ def _open(uri: str) -> tuple[fs.FileSystem, str]:
         elif address.scheme in _BUCKETS and "retry_limit_seconds=" not in address.query:
             # Without credentials it would try for a quarter of an hour.
             return fs.FileSystem.from_uri(f"{and_more}retry_limit_seconds={_GOOGLE_RETRIES}")
-        return fs.FileSystem.from_uri(given)
+        return fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = " ".join(without_secrets(str(error).replace(given, address.shown)).split())
-        raise StorageError(f"{address.shown}: cannot be opened ({reason}); check the address and the network") from None
+        reason = " ".join(str(error).split())
+        raise StorageError(f"{uri}: cannot be opened ({reason}); check the address and the network") from None

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from schemas.addresses import checked_arguments
 from schemas.checks import Broken, Violation, quoted
 from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError, storage_error
@@ -437,7 +438,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("datasets", nargs="+", metavar="DIR", help="a dataset directory, or its address")
     parser.add_argument("--documents", metavar="DIR", help="where the documents lie, if they were moved")
     parser.add_argument("--quick", action="store_true", help="leave out hashes and rows: no data is read")
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(checked_arguments(arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     status = 0
     for path in options.datasets:
         try:

@@ -53,8 +53,8 @@ def find_origin(dataset: Dataset, elsewhere: str | None) -> Dataset:
         return found
     reason = "it was made from no dataset"
     for each in wanted.values():
-        folder = dataset.folder.joined(each.path)
         try:
+            folder = dataset.folder.joined(each.path)
             found = Dataset.open(folder.uri)
         except UserError as error:
             reason = str(error)

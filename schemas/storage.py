@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemas.addresses import filesystem_of, is_address, joined_path, parse, relative_path, shown, without_secrets
+from schemas.addresses import filesystem_of, is_address, joined_path, parse, relative_path, without_secrets
 from schemas.errors import PassingError, StorageError, storage_error
 
 _IN_MEMORY = 1 << 24
@@ -32,11 +32,15 @@ _AT_ONCE = 16
 class Folder:
     """A folder named by a path or address. It need not exist; writing a file makes it. Cheap to copy and to pickle.
 
-    `uri` may hold credentials; `str(folder)` never does. What storage refuses raises StorageError, which names the
-    file and the remedy; what is missing raises FileNotFoundError; what may pass by itself PassingError.
+    What storage refuses raises StorageError, which names the file and the remedy, and so does an address with
+    credentials; what is missing raises FileNotFoundError; what may pass by itself PassingError.
     """
 
     uri: str
+
+    def __post_init__(self) -> None:
+        if is_address(self.uri):
+            object.__setattr__(self, "uri", str(parse(self.uri)))
 
     @property
     def filesystem(self) -> fs.FileSystem:
@@ -56,7 +60,7 @@ class Folder:
         return self.path.rpartition("/")[2]
 
     def __str__(self) -> str:
-        return shown(self.uri)
+        return self.uri
 
     def __truediv__(self, name: str) -> Folder:
         return self.beside(f"/{name}")
@@ -77,7 +81,7 @@ class Folder:
         return str(self / name) if name else str(self)
 
     def relative(self, path: str) -> str:
-        """A path or address as seen from this folder (see `relative_path`), without credentials."""
+        """A path or address as seen from this folder (see `relative_path`)."""
         return relative_path(path, self.uri)
 
     def joined(self, path: str) -> Folder:

@@ -100,12 +100,6 @@ def fill(arguments: list[str], **places: object) -> list[str]:
             "/tmp/wiki: lies on a disk of this machine, which workers elsewhere cannot reach; give an s3://",
         ),
         (
-            "PortableRunner",
-            ["--job_endpoint=<server>"],
-            ["s3://KEY:SECRET@corpora/wiki"],
-            r"^s3://corpora/wiki: has credentials in its address.* give them in the environment",
-        ),
-        (
             "PrismRunner",
             ["--prism_location=/no/prism"],
             S3,

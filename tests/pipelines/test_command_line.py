@@ -16,7 +16,7 @@ import pytest
 from pipelines.__main__ import COMMANDS, TOOLS
 from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND
-from pipelines.options import choice_of_labels
+from pipelines.options import choice_of_labels, shown_arguments
 from schemas.errors import UserError
 
 TEXT = """The old miller lived near the old bridge. He had three sons and a grey cat.
@@ -168,6 +168,13 @@ def test_wrong_flags_and_inputs(arguments, message, tale, tmp_path, capsys):
 def test_beams_own_flags_pass(tale, tmp_path, capsys):
     arguments = [f"--input={tale}", f"--output={tmp_path}/out", "--job_name=tale", "--workers=1"]
     assert main(COMMAND, arguments) == 0
+
+
+def test_secrets_of_beams_flags_are_not_shown():
+    given = ["--mask-token", "[M]", "--s3_secret_access_key", "S", "--s3_session_token=S"]
+    shown = ["--mask-token", "[M]", "--s3_secret_access_key", "***", "--s3_session_token=***"]
+    rest = ["--output=s3://b/y", "--azure_connection_string", "--job_name=a=b"]
+    assert shown_arguments([*given, *rest]) == [*shown, *rest]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,14 @@ class Store(NamedTuple):
         return {name: folder.read(name) for name in folder.files(recursive=True)}
 
 
+def assert_hidden(*said: str | bytes) -> None:
+    """The credentials that the environment gives stand in nothing that is written or printed."""
+    for each in said:
+        text = each.decode("utf-8", "replace") if isinstance(each, bytes) else each
+        for word in (KEY, SECRET, SECRET.partition("/")[2]):
+            assert word not in text, text[max(text.index(word) - 200, 0) : text.index(word) + 200]
+
+
 @contextmanager
 def reached(store: Store) -> Iterator[None]:
     """Let this process, and those that it starts, reach a store, which is one of several that tests start in turn."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,11 @@ import sys
 import boto3
 import jobs
 import pytest
-from stores import BUCKET, Store
+from stores import BUCKET, Store, assert_hidden
 
 from schemas.errors import StorageError
 from schemas.storage import AtomicFile, Folder
-from transforms.sources.inputs import RawFiles, resolve_inputs
+from transforms.sources.inputs import InputError, RawFiles, resolve_inputs
 
 LARGE = bytes(range(256)) * 4096 * 24  # 24 MiB: an upload of several parts, from a temporary file
 
@@ -149,6 +150,19 @@ def test_inputs(store: Store, given: str, names: list[str], queried: bool) -> No
     assert found.inputs[-1].address == store.address(path.replace(" ", "%20")) + query
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("raw/nothing", "does not exist: no 'nothing' in 'corpora/raw'"),
+        ("raw/nothing*.txt", "matches no file"),
+    ],
+)
+def test_inputs_that_are_missing(store: Store, given: str, says: str) -> None:
+    store.folder("raw").write("a.txt", b"It is a text.\n")
+    with pytest.raises(InputError, match=f"^'{re.escape(store.address(given))}' {re.escape(says)}"):
+        resolve_inputs([store.address(given)])
+
+
 def test_no_such_bucket(store: Store) -> None:
     folder = Folder(store.address("out").replace(BUCKET, "nobucket-here"))
     assert not folder.exists()
@@ -188,6 +202,7 @@ def test_the_same_bytes_as_on_a_disk(store: Store, uploaded: str, local: dict[st
     found = store.objects("out")
     assert found.keys() == local.keys()
     assert jobs.shards(found) == jobs.shards(local)
+    assert_hidden(done.stdout, done.stderr, *found.values())
     for name in (f"c{each}/manifest.json" for each in jobs.DATASETS):
         here, there = json.loads(found[name]), json.loads(local[name])
         assert {**here, "run": None} == {**there, "run": None}
@@ -197,11 +212,12 @@ def test_the_same_bytes_as_on_a_disk(store: Store, uploaded: str, local: dict[st
     assert f"offsets agree with {store.address('out/c-documents')}" in checked.stdout
 
 
-@pytest.mark.heavy  # three runs; test_secrets.py kills and resumes one on S3, too
+@pytest.mark.heavy
 def test_resume_after_a_kill(store: Store, uploaded: str, local: dict[str, bytes]) -> None:
     output = store.address("resumed/c")
     sentences = store.folder("resumed/c-sentences/_work/parse")
-    jobs.kill(jobs.command(uploaded, output, "--workers", "1"), when=lambda: sentences.files("done"))
+    printed = jobs.kill(jobs.command(uploaded, output, "--workers", "1"), when=lambda: sentences.files("done"))
+    assert_hidden(printed, *store.objects("resumed").values())
     done = sentences.files("done")
     assert 1 <= len(done) < 3
     resumed = jobs.mine(uploaded, output, "--resume")

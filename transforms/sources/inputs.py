@@ -28,7 +28,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from schemas.addresses import filesystem_of, is_address, parse, shown, without_secrets
+from schemas.addresses import filesystem_of, is_address, parse, without_secrets
 from schemas.errors import StorageError, UserError
 from transforms.sources.archives import ARCHIVE
 from transforms.sources.books import TEXT, is_text
@@ -70,7 +70,7 @@ class InputError(UserError):
 
 
 class Input(NamedTuple):
-    """A raw file to read. `address` is where it lies, for people and manifests: without credentials."""
+    """A raw file to read. `address` is where it lies, for people and manifests."""
 
     filesystem: fs.FileSystem
     file: InputFile
@@ -111,13 +111,13 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
     notices: list[str] = []
     for each in sorted(inputs):
         filesystem, path = locate(each)
-        here = _find(filesystem, path, shown=shown(each), notices=notices)
+        here = _find(filesystem, path, given=each, notices=notices)
         if isinstance(here, DatasetFolder):
             datasets[_identity(filesystem, path)] = here
         else:
             found += [
                 file._replace(address=address_of(each, file.path))
-                for file in _with_formats(here, shown=shown(each), input_format=input_format, notices=notices)
+                for file in _with_formats(here, given=each, input_format=input_format, notices=notices)
             ]
     if datasets and found:
         raise InputError(
@@ -174,10 +174,10 @@ def address_of(given: str, path: str) -> str:
     if not is_address(given):
         return path
     address = parse(given)
-    return path if address.scheme == "file" else address._replace(rest=quote(path)).shown
+    return path if address.scheme == "file" else str(address._replace(rest=quote(path)))
 
 
-def _find(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str]) -> list[_Found] | DatasetFolder:
+def _find(filesystem: fs.FileSystem, path: str, *, given: str, notices: list[str]) -> list[_Found] | DatasetFolder:
     try:
         info = filesystem.get_file_info(path)
         if info.type == fs.FileType.File:
@@ -187,15 +187,15 @@ def _find(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str
                 return DatasetFolder(filesystem, path)
             return list(_below(filesystem, path, re.compile(".*", re.DOTALL), notices))
         if _WILDCARD.search(path):
-            return _glob(filesystem, path, shown=shown, notices=notices)
+            return _glob(filesystem, path, given=given, notices=notices)
     except UnicodeDecodeError as error:
         name = os.fsdecode(bytes(error.object)).encode("utf-8", "backslashreplace").decode()
-        raise InputError(f"{shown!r} holds {name!r}, a name that is not UTF-8; rename it") from error
+        raise InputError(f"{given!r} holds {name!r}, a name that is not UTF-8; rename it") from error
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{shown!r} cannot be read ({_line(error)}); check its access rights") from error
+        raise InputError(f"{given!r} cannot be read ({_line(error)}); check its access rights") from error
     if info.type == fs.FileType.Unknown:
-        raise InputError(f"{shown!r} is neither a file nor a folder")
-    raise InputError(_missing(filesystem, path, shown))
+        raise InputError(f"{given!r} is neither a file nor a folder")
+    raise InputError(_missing(filesystem, path, given))
 
 
 def _below(filesystem: fs.FileSystem, folder: str, wanted: re.Pattern[str], notices: list[str]) -> Iterator[_Found]:
@@ -217,16 +217,16 @@ def _below(filesystem: fs.FileSystem, folder: str, wanted: re.Pattern[str], noti
         notices.append(f"left out {_listed(sorted(left_out))}: datasets; name one itself to read it")
 
 
-def _glob(filesystem: fs.FileSystem, path: str, *, shown: str, notices: list[str]) -> list[_Found]:
+def _glob(filesystem: fs.FileSystem, path: str, *, given: str, notices: list[str]) -> list[_Found]:
     wildcard = _WILDCARD.search(path)
     assert wildcard
     folder, _, pattern = path[: wildcard.start()].rpartition("/")
     pattern += path[wildcard.start() :]
     if filesystem.get_file_info(folder or "/").type != fs.FileType.Directory:
-        raise InputError(_missing(filesystem, folder, shown))
+        raise InputError(_missing(filesystem, folder, given))
     found = list(_below(filesystem, folder or "/", _pattern(pattern), notices))
     if not found:
-        raise InputError(f"{shown!r} matches no file{_contents(filesystem, folder or '/')}")
+        raise InputError(f"{given!r} matches no file{_contents(filesystem, folder or '/')}")
     return found
 
 
@@ -253,7 +253,7 @@ def _pattern(glob: str) -> re.Pattern[str]:
 # ---- Formats
 
 
-def _with_formats(found: list[_Found], *, shown: str, input_format: str | None, notices: list[str]) -> list[_Found]:
+def _with_formats(found: list[_Found], *, given: str, input_format: str | None, notices: list[str]) -> list[_Found]:
     readable: list[_Found] = []
     unreadable: list[_Found] = []
     for each in found:
@@ -261,16 +261,16 @@ def _with_formats(found: list[_Found], *, shown: str, input_format: str | None, 
         format_ = None if about else _format_of(each, input_format)
         (unreadable if format_ is None else readable).append(each._replace(format=format_))
     if not found:
-        raise InputError(f"the folder {shown!r} holds no file")
+        raise InputError(f"the folder {given!r} holds no file")
     if not readable:
         names = _listed([each.name for each in unreadable])
         one = unreadable[0] if len(unreadable) == 1 and unreadable[0].named_itself else None
         raise InputError(
-            _unknown(one, input_format) if one else f"{shown!r} holds nothing to read: {names}; {_CHOICES}"
+            _unknown(one, input_format) if one else f"{given!r} holds nothing to read: {names}; {_CHOICES}"
         )
     if unreadable:
         names = _listed([each.name for each in unreadable])
-        notices.append(f"left out of {shown!r}: {names}: not input, or of no known format")
+        notices.append(f"left out of {given!r}: {names}: not input, or of no known format")
     return readable
 
 
@@ -373,16 +373,16 @@ def _input(found: _Found, name: str) -> Input:
 # ---- Messages
 
 
-def _missing(filesystem: fs.FileSystem, path: str, shown: str) -> str:
+def _missing(filesystem: fs.FileSystem, path: str, given: str) -> str:
     """Says what is missing, the first folder on the way to it that is there, and names like it."""
     parent, _, name = path.rstrip("/").rpartition("/")
     while parent and filesystem.get_file_info(parent).type != fs.FileType.Directory:
         parent, _, name = parent.rpartition("/")
     if not parent:
-        return f"{shown!r} does not exist"
+        return f"{given!r} does not exist"
     names = [posixpath.basename(info.path) for info in filesystem.get_file_info(fs.FileSelector(parent))]
     near = _did_you_mean(name, names)
-    return f"{shown!r} does not exist: no {name!r} in {parent!r}{near or _contents(filesystem, parent)}"
+    return f"{given!r} does not exist: no {name!r} in {parent!r}{near or _contents(filesystem, parent)}"
 
 
 def _contents(filesystem: fs.FileSystem, folder: str) -> str:

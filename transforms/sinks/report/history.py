@@ -63,8 +63,8 @@ def lineage(folder: Folder, manifest: Manifest) -> list[tuple[Folder, Manifest]]
     def visit(folder: Folder, manifest: Manifest) -> None:
         for each in manifest.inputs:
             if each.kind == "dataset" and each.hash not in found and len(found) < _DATASETS:
-                before = folder.joined(each.path)
                 try:
+                    before = folder.joined(each.path)
                     made_from = read_manifest(before)
                 except (UserError, OSError):
                     continue
