@@ -4,6 +4,10 @@ PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp,train,gcp
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# uv compiles nothing that it installs: without bytecode on disk each process would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all heavy fuzz lint types format constraints clean
@@ -15,15 +19,15 @@ run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/context
 	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
 
 test: $(VENV)/test.stamp  ## the tests, less the heavy ones
-	$(BIN)/python -m pytest -rs
+	$(PYTEST) -rs
 
 test-all: test heavy  ## all tests
 
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a browser or images
-	$(BIN)/python -m pytest -m heavy -rs
+	$(PYTEST) -m heavy -rs
 
-fuzz: $(VENV)/test.stamp  ## the readers on 20,000 mutated inputs a test (make test: a few hundred)
-	PHRASEMILL_FUZZ=20000 $(BIN)/python -m pytest tests/sources/test_fuzz_readers.py
+fuzz: $(VENV)/test.stamp  ## the properties, fifty times as many examples as in make test, others each time; hours
+	PHRASEMILL_FUZZ=50 $(PYTEST) -m 'hypothesis and not heavy'
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

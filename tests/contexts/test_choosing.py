@@ -8,9 +8,10 @@ import brute_force
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import Shard, shard
+from properties import examples
 
 from transforms.arrays import strings_hashes
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
@@ -53,7 +54,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SHARDS, st.sampled_from([[], ["x"], ["y", "x"], ["é y", "nowhere", "y"]]), st.integers(1, 4), st.integers(0, 9))
 def test_any_shards(shards, phrases, most, seed):
     wanted = expected(shards, phrases, most=most, seed=seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.contexts.negatives import Eligible
@@ -48,7 +48,6 @@ NUMBERS = st.integers(0, 3)
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=40)
 
 
-@settings(deadline=None)
 @given(ROWS, st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 41)), max_size=10), st.booleans())
 def test_any_rows(rows, queries, any_document):
     queries = [(phrase, document, min(start, len(rows))) for phrase, document, start in queries]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import mine, shard
 
@@ -98,7 +98,6 @@ def test_a_window_never_leaves_its_document(tmp_path):
     assert sorted(row["context"] for row in mined.train) == ["a [MASK] b", "c [MASK] d"]
 
 
-@settings(deadline=None)
 @given(
     low=st.integers(0, 50),
     before=st.integers(0, 200),

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.records import ALIAS_PAIRS, FILTER_REASONS, MENTIONS
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
@@ -101,7 +102,7 @@ MENTION = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(MENTION, max_size=60), st.integers(1, 4), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_any_mentions_in_any_units(mentions, most, min_count, random):
     mixed = random.sample(mentions, len(mentions))

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.keys import is_validation
 from schemas.records import FILTER_REASONS, MENTIONS, PAIR_KINDS
@@ -195,7 +196,7 @@ RULES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SHARDS, RULES, st.sampled_from([0, 0.5]))
 def test_pairs_are_those_of_the_rules(shards, rules, rate):
     found, wanted = chosen(shards, rules, rate=rate), expected(shards, rules, rate=rate)
@@ -203,7 +204,7 @@ def test_pairs_are_those_of_the_rules(shards, rules, rate):
     assert (found.candidates, found.filtered) == (wanted.candidates, wanted.filtered)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SHARDS)
 def test_where_no_cap_binds_the_pairs_are_all_there_are(shards):
     """Written from the purpose, not from the rules: every two that share an entity or a surface, each once."""
@@ -325,7 +326,7 @@ def test_one_title_in_two_sources_is_two_entities():
     ] == [1, 2]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SHARDS, RULES, st.randoms(use_true_random=False))
 def test_parts_may_go_first(shards, rules, random):
     every = members(shards, rules).combine_chunks()
@@ -387,7 +388,7 @@ def test_keys_of_one_half_are_told_apart():
     assert all(lows[row["row_1"]] == lows[row["row_2"]] for row in found.to_pylist())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.tuples(ENTITIES, TEXTS), max_size=60), RULES, st.randoms(use_true_random=False))
 def test_order_and_units_of_the_input_make_no_difference(mentions, rules, random):
     """The same pairs under the same keys, with the same side unmasked."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.errors import UserError
 from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS
@@ -45,7 +46,6 @@ def test_a_mask_token_of_the_sentence_is_broken(text, mask_token, without):
     assert without_masks(text, mask_token) == without
 
 
-@settings(deadline=None)
 @given(st.text("ab[] "), st.sampled_from(["a", "[a]", "aa", " b", "[ab"]))
 def test_no_mask_is_left_and_nothing_moves(text, mask_token):
     without = without_masks(text, mask_token)
@@ -184,7 +184,7 @@ def test_the_blank_before_belongs_to_the_first_subtoken(folder):
         assert found == [*wanted, "the city of   <mask>"]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(st.text("Paris 😀é,\u00a0n", min_size=1, max_size=20), min_size=1, max_size=5),
     st.sampled_from(["wordpiece", "bpe", "bpe-untrimmed"]),

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from transforms.mentions.redirects import MAX_HOPS, MEANINGS, TITLES, find, follow, lookup
 from transforms.mentions.titles import title_keys
@@ -190,13 +191,13 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(ROWS, st.integers(0, 5) | st.just(MAX_HOPS))
 def test_any_graph(rows, max_hops):
     assert meanings(rows, max_hops=max_hops)[0] == walked(rows, max_hops)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(ROWS, st.data())
 def test_any_order_and_any_tables(rows, data):
     shuffled = data.draw(st.permutations(rows))
@@ -216,7 +217,6 @@ def test_nothing():
     assert lookup(nothing.meanings, *title_keys("w", [])).tolist() == []
 
 
-@settings(deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 3) | st.just(2**64 - 1), st.integers(0, 9))),
     st.lists(st.tuples(st.integers(0, 4) | st.just(2**64 - 1), st.integers(0, 10))),

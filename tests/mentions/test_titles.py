@@ -7,8 +7,9 @@ import unicodedata
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from transforms.mentions.titles import MAX_BYTES, capitalised, normalise, page_keys, title_keys
 
@@ -119,7 +120,7 @@ def test_addresses_need_a_host(written: str):
 CHARACTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from(" _:#%&;/.?<|aA\u200e\u0301\u00a0")
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.text(CHARACTERS, max_size=20), st.booleans())
 def test_a_title_stays_as_it_is(written, capitalise):
     title = normalise(written, capitalise, prefixes=PREFIXES)
@@ -131,7 +132,6 @@ def test_a_title_stays_as_it_is(written, capitalise):
         assert normalise(title, capitalise, prefixes=PREFIXES) == title
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_capitalised_changes_one_letter_at_most(text):
     assert capitalised(text)[1:] == text[1:]
@@ -148,7 +148,6 @@ def joined(keys) -> list[int]:
     return [(high << 64) | low for high, low in zip(hi.tolist(), lo.tolist(), strict=True)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=4), st.text(max_size=8))))
 def test_title_keys(pairs):
     sources, titles = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))

@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.parsing.phrasemill import encoding
@@ -118,7 +118,6 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     assert encoder.encode([["abcdef"]]).pieces.tolist() == ENCODER.encode([["abcdef"]]).pieces.tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS, max_size=20))
 def test_pieces_are_those_of_bert(words):
     tokenizers = pytest.importorskip("tokenizers")

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import literal
+from properties import examples
 
 from schemas.errors import UserError
 from transforms.parsing import phrasemill_parser
@@ -120,7 +121,7 @@ SENTENCE = st.lists(WORDS, max_size=30)
 SENTENCES = st.lists(SENTENCE, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sentences=SENTENCES, neighbours=SENTENCES, data=st.data())
 def test_a_sentence_is_parsed_as_if_it_were_alone(
     parser: PhrasemillParser, threaded: PhrasemillParser, sentences: list, neighbours: list, data: st.DataObject
@@ -134,7 +135,7 @@ def test_a_sentence_is_parsed_as_if_it_were_alone(
         assert [found[number] for number in range(len(sentences))] == alone
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(sentences=SENTENCES)
 def test_any_words_make_a_tree(parser: PhrasemillParser, sentences: list) -> None:
     for words, parse in zip(sentences, parser.parse_words(sentences), strict=True):
@@ -142,7 +143,7 @@ def test_any_words_make_a_tree(parser: PhrasemillParser, sentences: list) -> Non
         assert is_tree(parse, len(words))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     texts=st.lists(
         st.text(max_size=60)

@@ -9,8 +9,9 @@ from itertools import pairwise
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from spacy.attrs import ORTH
 
 from transforms.parsing import sentences
@@ -139,7 +140,7 @@ CHARACTERS = st.one_of(
 TEXTS = st.lists(CHARACTERS, max_size=60).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(texts=st.lists(TEXTS, max_size=3))
 def test_every_character_but_whitespace_is_in_one_token(tokenizer: Tokenizer, texts: list[str]) -> None:
     found = tokenizer.sentences(texts)
@@ -157,7 +158,7 @@ def test_every_character_but_whitespace_is_in_one_token(tokenizer: Tokenizer, te
         assert not text[end:].strip()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(text=TEXTS)
 def test_a_sentence_begins_behind_whitespace_and_never_with_a_small_letter_behind_a_word(text: str) -> None:
     starts = sentence_starts(text)

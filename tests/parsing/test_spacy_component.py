@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -114,7 +115,7 @@ def test_refused_sentences_are_listed_and_their_neighbours_parsed() -> None:
     assert all(span.end <= 3 or span.start >= 11 for span in group)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(texts=st.lists(st.text(max_size=50) | st.text("ab .\n\t\u00a0|", max_size=50), max_size=5))
 def test_pipe_is_one_after_another(nlp: Language, texts: list[str]) -> None:
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # spaCy takes no half surrogate pairs

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.errors import UserError
 from transforms.parsing import spacy_parser
@@ -96,7 +97,7 @@ def test_any_characters_keep_their_places(parser: SpacyParser, text: str) -> Non
     assert_nothing_lost(text, parser.parse_texts([text])[0])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.text(max_size=40) | st.text("ab .?\"'-(<,\u2014", max_size=60), max_size=6))
 def test_nothing_is_lost_and_texts_do_not_meet(parser: SpacyParser, texts: list[str]) -> None:
     parsed = parser.parse_texts(texts)

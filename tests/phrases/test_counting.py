@@ -6,9 +6,10 @@ import brute_force
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import Row, Shard, shard, treebank_shards
+from properties import examples
 
 from schemas.records import PHRASE_LABELS, PHRASES
 from transforms.phrases.counting import (
@@ -115,7 +116,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), max_size=4).map(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SHARDS)
 def test_any_shards(shards: list[Shard]):
     tables = [each.sentences for each in shards]

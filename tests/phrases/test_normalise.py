@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.phrases.normalise import is_number, is_punctuation, normalise_token
@@ -48,7 +48,6 @@ def test_case_is_kept_on_request():
     assert normalise_token("Don\u2019t", lowercase=False) == "Don't"
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1), st.booleans())
 def test_a_form_is_its_own_form(token, lowercase):
     form = normalise_token(token, lowercase=lowercase)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import Shard, sentences, shard
 
@@ -217,7 +217,6 @@ RULES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(SHARDS, RULES)
 def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
     table = given_shard.sentences
@@ -227,7 +226,6 @@ def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
     assert Counter(filtered) == expected.filtered
 
 
-@settings(deadline=None)
 @given(SHARDS)
 def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
     """Also of a phrase itself: "the old man" in, "old man" out, "old man" in, "old man" out."""
@@ -239,7 +237,6 @@ def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
         assert brute_force.phrase_span(tokens, 0, len(tokens), PhraseRules()) == (0, len(tokens))
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=20))
 def test_the_hash_of_a_slice_is_that_of_its_bytes(texts):
     data = [text.encode() for text in texts]

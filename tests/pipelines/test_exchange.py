@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from toy import CountWords
 
 from pipelines.engine.exchange import (
@@ -57,7 +58,7 @@ ROW = st.tuples(HALF, HALF, st.text(max_size=2), st.integers(-2, 2))
 FILES = st.lists(st.lists(ROW, max_size=12), max_size=5)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(files=FILES, ranges=st.integers(1, 9))
 def test_rows_come_out_once_in_order_of_key_then_of_files(tmp_path_factory, files, ranges):
     folder, names = written(tmp_path_factory.mktemp("exchange"), [table(rows) for rows in files], ranges)
@@ -111,7 +112,7 @@ def test_the_order_of_keys_is_stable(keys):
     assert order_by_key(hi, lo).tolist() == wanted
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 5), ROW), max_size=30), st.integers(6, 8))
 def test_parts(tmp_path_factory, rows, parts):
     write = writer(tmp_path_factory.mktemp("parts"))
@@ -146,7 +147,7 @@ def in_order(rows: Sequence[Row], order: Sequence[tuple[str, str]]) -> list[Row]
     return found
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     files=st.lists(st.lists(ROW, max_size=15), max_size=4),
     order=st.sampled_from(ORDERS),

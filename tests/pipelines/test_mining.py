@@ -18,9 +18,10 @@ from typing import NamedTuple
 import brute_force
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import Mined, Row, mine, mine_datasets, parse_options, shard, treebank_shards
+from properties import examples
 
 from pipelines import corpus
 from pipelines.__main__ import COMMANDS
@@ -358,18 +359,19 @@ FLAGS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15)
 @given(SHARDS, FLAGS)
-def test_any_corpus(tmp_path_factory, monkeypatch, shards, flags):
-    monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 2)
-    monkeypatch.setattr(context_steps, "ROWS_A_RANGE", 2)
-    monkeypatch.setattr(count_steps, "TOKENS_A_RANGE", 5)
-    mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
+def test_any_corpus(tmp_path_factory, shards, flags):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context_steps, "CONTEXTS_A_SHARD", 2)
+        patch.setattr(context_steps, "ROWS_A_RANGE", 2)
+        patch.setattr(count_steps, "TOKENS_A_RANGE", 5)
+        mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
+        again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
     phrases, train, validation = expected(mined, *flags)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)
-    again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
     assert_equal(again.contexts, mined.contexts)
     assert_equal(again.phrases, mined.phrases)
 

@@ -8,8 +8,9 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from pyarrow import fs
 
 from transforms.sources import streams
@@ -114,7 +115,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_ranges_give_every_block_once(tmp_path_factory: pytest.TempPathFactory, form: str, data: st.DataObject) -> None:
     stored = FORMS[form]
     path = tmp_path_factory.mktemp("ranges") / "a.bz2"
@@ -223,7 +224,7 @@ def test_the_end_of_the_file(tmp_path: Path, stored: bytes, expected: tuple[str,
 
 
 @given(at=st.integers(10, len(FORMS["streams of several blocks"]) - 1), flip=st.integers(1, 255))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_one_changed_byte_is_told_or_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
 ) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from literal import parse_options, rows, run_inline
+from properties import examples
 
 from pipelines import corpus
 from schemas.manifest import Manifest, read_manifest
@@ -98,7 +99,6 @@ def test_links_move_with_their_lines():
 LINES = st.lists(st.sampled_from(["", "x", "é😀 y", "zz z"]), max_size=8)
 
 
-@settings(deadline=None)
 @given(LINES, st.sets(st.integers(0, 8)), st.data())
 def test_any_lines_and_links(lines, dropped, data):
     text = "\n".join(lines)
@@ -154,7 +154,7 @@ def in_order(texts: list[str], files: int) -> list[str]:
 TEXTS = st.lists(st.lists(st.sampled_from([LONG, OTHER, SHORT]), min_size=1, max_size=4).map("\n\n".join), max_size=8)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(TEXTS, st.sampled_from([30, 200, 10_000]), st.integers(1, 2))
 def test_any_documents(tmp_path_factory, texts, shard_bytes, files):
     read = in_order(texts, files)
@@ -167,7 +167,7 @@ def test_any_documents(tmp_path_factory, texts, shard_bytes, files):
     assert ledger.filtered.total() == len(read) - len(kept)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(TEXTS, st.sampled_from([30, 200, 10_000]), st.integers(1, 2))
 def test_any_paragraphs(tmp_path_factory, texts, shard_bytes, files):
     folder = tmp_path_factory.mktemp("paragraphs")

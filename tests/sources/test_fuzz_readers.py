@@ -1,7 +1,6 @@
 """Readers of raw text on mutations of small real inputs: whatever the bytes are, a reader ends in items.
 
-A few hundred inputs a reader here; `PHRASEMILL_FUZZ=20000 pytest tests/sources/test_fuzz_readers.py` takes that many
-for each test, other ones each time.
+A few hundred inputs a reader here; `make fuzz` takes many more.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import bz2
 import gzip
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -25,8 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from pyarrow import fs
 
 from pipelines.engine.stage import Work, open_stage
@@ -43,22 +42,9 @@ from transforms.sources.prose import TooComplex
 from transforms.sources.wikitext import Site, plain_text
 
 LOCAL = fs.LocalFileSystem()
-EXAMPLES = int(os.environ.get("PHRASEMILL_FUZZ", "0"))
 CPU_SECONDS = 5
 
 TIGHT = ReadOptions(max_page_bytes=2_000, max_document_bytes=600, max_nodes=40, max_depth=4)
-
-
-def fuzz(examples: int) -> settings:
-    """So many examples of a test in CI, the same each time; as many as asked for, and others, outside."""
-    return settings(
-        max_examples=EXAMPLES or examples,
-        derandomize=not EXAMPLES,
-        deadline=None,
-        database=None,
-        phases=[Phase.explicit, Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 # ---- Seeds: small, real, with every feature of their format
@@ -348,7 +334,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", sorted({source.format for source in SOURCES}))
 @given(data=st.data())
-@fuzz(120)
+@examples(120)
 def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.DataObject) -> None:
     """No exception, no hang, sound documents, the same items again, and the same in pieces of any size."""
     source = data.draw(st.sampled_from([each for each in SOURCES if each.format == name]))
@@ -378,7 +364,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
 
 
 @given(source=st.sampled_from(SOURCES), suffix=st.sampled_from(sorted(PACK)), data=st.data())
-@fuzz(120)
+@examples(120)
 def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.DataObject) -> None:
     """Through the choice of a format and the extract stage: read = written + filtered + rejected, or a UserError."""
     stored = mutated(PACK[suffix](mutated(source.data, data.draw(MUTATIONS))), data.draw(st.just([]) | MUTATIONS))
@@ -426,7 +412,7 @@ SITE = Site(namespaces={"Special": -1, "User": 2, "Help": 12})
 
 
 @given(MUTATIONS, st.lists(st.sampled_from(TOKENS), max_size=40))
-@fuzz(400)
+@examples(400)
 def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, bytes]], tokens: list[bytes]) -> None:
     raw = (mutated(ASTRONOMER.encode(), mutations) + b"".join(tokens)).decode("utf-8", "replace")
     wikitext = raw.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -442,7 +428,7 @@ def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, by
 
 
 @given(MUTATIONS, st.lists(st.sampled_from(TOKENS), max_size=40))
-@fuzz(400)
+@examples(400)
 def test_any_html_gives_text_and_links(mutations: list[tuple[str, int, int, bytes]], tokens: list[bytes]) -> None:
     raw = (mutated(HTML.encode(), mutations) + b"".join(tokens)).decode("utf-8", "replace")
     with cpu_limit():
@@ -457,7 +443,7 @@ def test_any_html_gives_text_and_links(mutations: list[tuple[str, int, int, byte
 
 
 @given(st.lists(st.sampled_from(SOURCES), min_size=1), st.sampled_from(sorted(FORMATS)), MUTATIONS)
-@fuzz(200)
+@examples(200)
 def test_any_bytes_are_recognised_or_not(sources: list[Source], name: str, mutations: list) -> None:
     raw = mutated(b"".join(each.data for each in sources)[-3000:], mutations)
     with cpu_limit():

@@ -6,8 +6,9 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from prose_rules import assert_prose
 
 from transforms.sources.html import Limits, plain_text, title_of
@@ -251,13 +252,13 @@ def check(html: str) -> None:
 
 
 @given(st.lists(st.sampled_from(MARKUP), max_size=60))
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 def test_any_markup(parts: list[str]) -> None:
     check("".join(parts))
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_text(html: str) -> None:
     check(html)
 
@@ -267,7 +268,7 @@ PIECES = st.lists(st.tuples(st.booleans(), WORDS), max_size=12)
 
 
 @given(PIECES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_every_link_keeps_its_words(pieces: list[tuple[bool, list[str]]]) -> None:
     """Among words that nothing takes away, each link has exactly its own as anchor, in their order."""
     html = " ".join(

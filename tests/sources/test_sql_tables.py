@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from pyarrow import fs
 
 from schemas.errors import UserError
@@ -200,7 +201,7 @@ def escaped(text: str) -> str:
 TITLES = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\'\"(),;\n\0\x1aQ_ "), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(1, 10**10), TITLES, TITLES, st.sampled_from("01")), min_size=1), max_size=4
@@ -225,7 +226,7 @@ def test_any_titles_and_cuts(tmp_path_factory, statements, blank, size, batch_ro
     assert [tuple(row.values()) for each in found for row in each.to_pylist()] == wanted
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(TITLES, TITLES), min_size=1, max_size=5), st.data())
 def test_rows_of_any_beginning(rows, data):
     """Of a beginning of a statement the rows that are whole, no others, and never an error."""
@@ -381,7 +382,7 @@ def test_long_statements_in_many_windows(tmp_path: Path):
     assert facts(path) == [target(n, f"T'{n} ,(") for n in range(3, 60_000, 3)] * 2
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(sorted(COLUMNS)), st.lists(st.tuples(st.floats(0, 0.9999), st.integers(0, 255)), max_size=4))
 def test_mutated_dumps_are_read_or_refused(tmp_path_factory, table, changes):
     rows = {

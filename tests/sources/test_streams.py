@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from pyarrow import fs
 
 from transforms.sources.streams import Damaged, chunks, codec_of, read_head
@@ -103,7 +104,7 @@ def test_empty_file_is_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["bz2", "gzip", "zstd"])
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_cut_anywhere_is_truncated(tmp_path_factory: pytest.TempPathFactory, codec: str, data: st.DataObject) -> None:
     stored = COMPRESS[codec](TEXT[:5000])
     cut = data.draw(st.one_of(st.integers(4, 20), st.integers(20, len(stored) - 1)))
@@ -118,7 +119,7 @@ def test_cut_anywhere_is_truncated(tmp_path_factory: pytest.TempPathFactory, cod
 
 @pytest.mark.parametrize("codec", ["bz2", "gzip", "zstd"])
 @given(at=st.integers(4, 4000), flip=st.integers(1, 255))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_flipped_byte_never_gives_other_bytes(
     tmp_path_factory: pytest.TempPathFactory, codec: str, at: int, flip: int
 ) -> None:
@@ -154,7 +155,7 @@ def test_bomb_is_read_in_bounded_pieces(tmp_path: Path, codec: str) -> None:
 
 
 @given(cuts=st.lists(st.integers(0, 400_000), max_size=12), size=st.sampled_from([100, 3000, 50_000, 1_000_000]))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_ranges_give_every_stream_once(tmp_path_factory: pytest.TempPathFactory, cuts: list[int], size: int) -> None:
     data = TEXT[:30_000]
     stored, _ = multistream(data, size)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
@@ -148,7 +149,7 @@ def test_any_form_and_split_gives_the_same_items(tmp_path: Path, name: str, targ
 
 
 @given(cuts=st.lists(st.integers(0, len(DUMP)), max_size=6), size=st.integers(100, 2000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_cut_gives_every_page_once(tmp_path_factory: pytest.TempPathFactory, cuts: list[int], size: int) -> None:
     folder = tmp_path_factory.mktemp("cuts")
     whole = read(write(folder, "whole.xml", DUMP))
@@ -166,7 +167,7 @@ LONG_DUMP = (
 
 @pytest.mark.parametrize("level", [1, 2, 9])
 @given(cuts=st.lists(st.integers(0, 40_000), max_size=6))
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_one_stream_cut_anywhere_gives_every_page_once(
     tmp_path_factory: pytest.TempPathFactory, level: int, cuts: list[int]
 ) -> None:

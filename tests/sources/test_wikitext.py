@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from properties import examples
 from prose_rules import assert_prose
 
 from transforms.sources.wikitext import Site, TooComplex, plain_text
@@ -307,13 +308,13 @@ def check(wikitext: str) -> tuple[str, int]:
 
 
 @given(st.lists(st.sampled_from(MARKUP), max_size=60))
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 def test_any_markup(parts: list[str]) -> None:
     check("".join(parts))
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_text(wikitext: str) -> None:
     check(wikitext)
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 pytest.importorskip("onnx")
 torch = pytest.importorskip("torch")
@@ -96,7 +97,7 @@ def scores_of(
     return [found[number] for number in range(len(sentences))]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SENTENCES, st.sampled_from([0, CRAFT]))
 def test_the_graph_computes_what_the_network_does(sentences, convention):
     encoded = ENCODER.encode(sentences, convention)
@@ -123,7 +124,7 @@ def test_quantised_scores_follow_the_network():
         assert np.corrcoef(pairs.T)[0, 1] > 0.99
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(SENTENCES)
 def test_a_sentence_has_the_same_scores_alone_and_among_others(sentences):
     together = scores_of(SESSION, sentences, 0, together=True)
@@ -176,7 +177,7 @@ def test_what_the_file_says_of_itself(tmp_path):
     assert json.loads(parser.metadata["threshold"]) == [0.5] * len(LABELS)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SENTENCES)
 def test_parses_are_the_same_alone_and_among_others(tmp_path_factory, sentences):
     path = tmp_path_factory.getbasetemp() / "parser.onnx"
