@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp,train,gcp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy fuzz lint types format constraints clean
+.PHONY: help run test test-all heavy fuzz bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -24,6 +24,9 @@ heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a 
 
 fuzz: $(VENV)/test.stamp  ## the readers on 20,000 mutated inputs a test (make test: a few hundred)
 	PHRASEMILL_FUZZ=20000 $(BIN)/python -m pytest tests/sources/test_fuzz_readers.py
+
+bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
+	$(BIN)/python -m benchmarks.smoke
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .
