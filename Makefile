@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy fuzz lint types format constraints clean
+.PHONY: help run test test-all heavy fuzz bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -28,6 +28,9 @@ heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a 
 
 fuzz: $(VENV)/test.stamp  ## the properties, fifty times as many examples as in make test, others each time; hours
 	PHRASEMILL_FUZZ=50 $(PYTEST) -m 'hypothesis and not heavy'
+
+bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
+	$(BIN)/python -m benchmarks.smoke
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

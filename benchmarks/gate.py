@@ -25,6 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import harness
+from transforms.sources.sample import sample_inputs
+
 WIKIPEDIA = ("corpora/wikipedia/enwiki-fragment.xml.bz2", "corpora/wikipedia/enwiki-minidump.xml.bz2")
 BOOKS = ("corpora/books/mary-shelley_frankenstein.txt", "corpora/books/h-g-wells_the-war-of-the-worlds.txt")
 
@@ -60,10 +63,7 @@ ALL_PAIRS = Job("mine_mentions", ("",), (("mine_mentions", ""),), ("--all-pairs"
 
 
 def run(module: str, *arguments: str) -> None:
-    command = [sys.executable, "-m", f"pipelines.{module}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr[-4000:]}")
+    harness.run("-m", f"pipelines.{module}", *arguments)
 
 
 def whole(*flags: str) -> Callable[[Job, list[str], str], None]:
@@ -74,7 +74,7 @@ def whole(*flags: str) -> Callable[[Job, list[str], str], None]:
 
 
 def by_units(job: Job, inputs: list[str], output: str) -> None:
-    """Two slices of each step by themselves, then what publishes it."""
+    """Two tasks of an array job for each stage, then what publishes it."""
     for module, suffix in job.steps:
         own = [*inputs, "--output", f"{output}{suffix}"]
         if module == job.module:
@@ -108,17 +108,6 @@ def killed(job: Job, inputs: list[str], output: str) -> None:
     process.wait()
     time.sleep(1)
     run(job.module, *arguments, "--resume")
-
-
-def hashes(output: str, job: Job) -> dict[str, str]:
-    """Every published file by "SUFFIX/NAME", and each dataset's fingerprint."""
-    found = {}
-    for suffix in job.suffixes:
-        manifest = json.loads(Path(f"{output}{suffix}", "manifest.json").read_text())
-        found[f"{suffix}/fingerprint"] = manifest["fingerprint"]
-        for shards in (*manifest["splits"].values(), *manifest["sides"].values()):
-            found.update({f"{suffix}/{shard['path']}": shard["sha256"] for shard in shards})
-    return found
 
 
 @contextlib.contextmanager
@@ -164,16 +153,19 @@ def clusters(prism: str | None) -> Iterator[dict[str, list[str]]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder of test data")
+    parser.add_argument("--data", type=Path, help="the folder of test data (default: the sample that is shipped)")
     parser.add_argument("--output", type=Path, required=True, help="for the datasets; what it holds is replaced")
     parser.add_argument("--prism", default=shutil.which("prism"), help="the program of Beam's Prism runner")
     parser.add_argument("--only", default="", metavar="WAY,WAY", help="only these ways")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="compare with a table")
-    chosen = parser.parse_args(arguments)
-    wikipedia = [each for name in WIKIPEDIA for each in ("--input", str((chosen.data / name).resolve()))]
-    books = [each for name in BOOKS for each in ("--input", str((chosen.data / name).resolve()))]
-    small = ["--shard-bytes", "500000"]
+    chosen, rest = parser.parse_known_args(arguments)
+    sample = [[str(path)] for path in sample_inputs()]
+    wikipedia, books = (
+        [each for name in names for each in ("--input", str((chosen.data / name).resolve() if chosen.data else name))]
+        for names in ((WIKIPEDIA, BOOKS) if chosen.data else sample)
+    )
+    small = rest or ["--shard-bytes", "500000"]
     table: dict[str, dict[str, str]] = json.loads(chosen.compare.read_text()) if chosen.compare else {}
     wrong = 0
     with clusters(chosen.prism) as flags:
@@ -198,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ):
                 began = time.monotonic()
                 make(job, inputs, str(folder / name))
-                found = hashes(str(folder / name), job)
+                found = harness.published(folder / name, job.suffixes)
                 expected = table.setdefault(name, found)
                 differ = sorted(each for each in {*found} if found[each] != expected.get(each))
                 wrong += bool(differ)

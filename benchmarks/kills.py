@@ -4,8 +4,8 @@
 
 One run of the main job goes through undisturbed. Then, at each of so many seeded moments (a number of finished units,
 and a part of a second), a run is begun, and one of its workers or all of it is killed by SIGKILL; a killed run is
-followed by `--resume`. Each must end with
-the same shards, side tables included; no unit with a completion record may be done again; nothing may be left over.
+followed by `--resume`. Each must end with the same shards, side tables included; no unit with a completion record may
+be done again; nothing may be left over.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import harness
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
@@ -51,17 +52,6 @@ class Outcome(NamedTuple):
     killed: str
     units_kept: int
     problems: list[str]
-
-
-def hashes(output: Path) -> dict[str, str]:
-    """The sha256 of every published file of a run's datasets, as their manifests name them."""
-    found = {}
-    for suffix in _DATASETS:
-        folder = Folder(f"{output}{suffix}")
-        manifest = read_manifest(folder)
-        for shards in (*manifest.splits.values(), *manifest.sides.values()):
-            found.update({f"{suffix}/{shard.path}": folder.sha256(shard.path) for shard in shards})
-    return found
 
 
 def kept_units(output: Path) -> dict[str, int]:
@@ -186,14 +176,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     reference = folder / "reference"
     subprocess.run(command(rest, reference, "--overwrite"), check=True, stdout=subprocess.DEVNULL)
-    units, expected = finished_units(reference), hashes(reference)
+    units, expected = finished_units(reference), harness.published(reference, _DATASETS)
     print(f"undisturbed: {units} units, {len(expected)} files", flush=True)
     choice = random.Random(chosen.seed)
     wrong = 0
     for number in range(chosen.moments):
         moment, output = Moment(choice.randrange(units), choice.random()), folder / "killed"
         outcome = kill_once(rest, output, moment, number % 2 == 0, choice)
-        problems = outcome.problems or ([] if hashes(output) == expected else ["the shards differ"])
+        problems = outcome.problems
+        if not problems and harness.published(output, _DATASETS) != expected:
+            problems = ["the shards differ"]
         wrong += bool(problems)
         print(
             f"{moment}: killed {outcome.killed}; {outcome.units_kept} units kept; {problems or 'the same'}", flush=True

@@ -7,14 +7,10 @@ markup that it gives up on) is searched for brackets, so that every "[[" of a pa
 whose place gives no reason against it (`REASONS`) has to be found: a link of ours with the same title, by MediaWiki's
 rules as they are written down here anew, and the same anchor but for whitespace, in the same order as far as possible.
 What is not found, and each link of ours that is none of these, is unexplained and listed.
-
-mwparserfromhell has a process of its own, and a page that takes it too long is left out and counted.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import sys
 import unicodedata
@@ -23,18 +19,14 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from html import unescape
 from itertools import zip_longest
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from lxml import etree
 from pyarrow import fs
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.extraction import documents
+from benchmarks import harness
 from transforms.sources.items import Document
 from transforms.sources.streams import chunks, read_head
 from transforms.sources.templates import expand, expansion_of
@@ -62,7 +54,6 @@ REASONS = {
 }
 FOUND, UNEXPLAINED = "found", "unexplained"
 ANYTHING = "\ue000"
-SECONDS_A_PAGE = 120
 
 _OWN_TAGS = {"ref": "reference", "references": "reference", "table": "table", "gallery": "gallery"}
 _GALLERIES = {"imagemap": "gallery", "timeline": "gallery"}
@@ -383,45 +374,6 @@ def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tupl
 # ---- Whole dumps
 
 
-class _Parser:
-    """`links_of` in a process of its own, which is ended where a page takes too long: no signal ends the C parser."""
-
-    def __init__(self, site: Site, seconds: float) -> None:
-        self._site = site
-        self._seconds = seconds
-        self._start()
-
-    def _start(self) -> None:
-        context = get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._site), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def __call__(self, wikitext: str) -> list[Wanted] | None:
-        """None if it took too long."""
-        self._connection.send(wikitext)
-        if self._connection.poll(self._seconds):
-            return self._connection.recv()
-        self.close()
-        self._start()
-        return None
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-
-
-def _serve(connection: Connection, site: Site) -> None:
-    while True:
-        try:
-            wikitext = connection.recv()
-        except EOFError:
-            return
-        connection.send(links_of(wikitext, site))
-
-
 def pages_of(path: str) -> Iterator[tuple[str, str]]:
     """Id and wikitext of each article of a dump, redirects too."""
     parser = etree.XMLPullParser(events=("end",), tag="{*}page", resolve_entities=False, huge_tree=True)
@@ -433,34 +385,28 @@ def pages_of(path: str) -> Iterator[tuple[str, str]]:
             page.clear()
 
 
-def account(path: Path, *, seconds_a_page: float = SECONDS_A_PAGE) -> Account:
+def account(path: Path) -> Account:
     """Compare the links of all documents of a dump; other articles are counted."""
     pages: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     in_wikitext = ours = all_made = 0
     unexplained: list[Unexplained] = []
-    articles = documents(path)
+    articles = harness.documents(path)
     document = next(articles, None)
-    parse = _Parser(read_siteinfo(read_head(fs.LocalFileSystem(), str(path))).site, seconds_a_page)
-    try:
-        for page_id, wikitext in pages_of(str(path)):
-            if document is None or document.doc_id.rpartition(":")[2] != page_id:
-                pages["redirect" if _REDIRECT.match(wikitext) else "no document"] += 1
-                continue
-            wanted = parse(wikitext)
-            if wanted is None:
-                pages["took too long"] += 1
-            else:
-                pages["compared"] += 1
-                found, made, left = compare(wanted, document, wikitext)
-                in_wikitext += sum(not each.made for each in wanted)
-                ours += len(document.links)
-                counts += found
-                all_made += made
-                unexplained += left
-            document = next(articles, None)
-    finally:
-        parse.close()
+    site = read_siteinfo(read_head(fs.LocalFileSystem(), str(path))).site
+    for page_id, wikitext in pages_of(str(path)):
+        if document is None or document.doc_id.rpartition(":")[2] != page_id:
+            pages["redirect" if _REDIRECT.match(wikitext) else "no document"] += 1
+            continue
+        wanted = links_of(wikitext, site)
+        pages["compared"] += 1
+        found, made, left = compare(wanted, document, wikitext)
+        in_wikitext += sum(not each.made for each in wanted)
+        ours += len(document.links)
+        counts += found
+        all_made += made
+        unexplained += left
+        document = next(articles, None)
     assert document is None, f"{document.doc_id} is no page of {path}"
     assert in_wikitext == counts.total()
     assert ours == counts[FOUND] + all_made + sum(not each.line for each in unexplained)
@@ -470,32 +416,14 @@ def account(path: Path, *, seconds_a_page: float = SECONDS_A_PAGE) -> Account:
 _REDIRECT = re.compile(r"\s*#redirect", re.IGNORECASE)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__.split("\n\n")[0])
+def main() -> None:
+    parser = harness.arguments(__doc__)
     parser.add_argument("dumps", nargs="+", type=Path, metavar="FILE", help="pages-articles XML, compressed or not")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write {file: counts and what is unexplained} there")
-    parser.add_argument(
-        "--seconds-a-page", type=float, default=SECONDS_A_PAGE, help="for mwparserfromhell (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
-    if missing := [path for path in options.dumps if not path.is_file()]:
-        parser.error(f"no such file: {missing[0]}")
-    accounts = {path.name: account(path, seconds_a_page=options.seconds_a_page) for path in options.dumps}
-    _print(accounts)
-    if options.json:
-        figures = {
-            name: {**each._asdict(), "unexplained": [every._asdict() for every in each.unexplained]}
-            for name, each in accounts.items()
-        }
-        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    sys.exit(1 if any(each.unexplained for each in accounts.values()) else 0)
-
-
-def _print(accounts: dict[str, Account]) -> None:
+    options = parser.parse_args()
+    accounts = {path.name: account(path) for path in options.dumps}
     dumps = list(accounts.values())
     rows: list[tuple[str, list[int], str]] = [
         ("pages", [of.pages["compared"] for of in dumps], "articles that are documents"),
-        ("took too long", [of.pages["took too long"] for of in dumps], "pages that mwparserfromhell did not finish"),
         ("links", [of.wikitext for of in dumps], "in the wikitext of these pages"),
         (FOUND, [of.counts[FOUND] for of in dumps], "ours has the same title and anchor"),
         *((reason, [of.counts[reason] for of in dumps], REASONS[reason]) for reason in REASONS),
@@ -504,19 +432,16 @@ def _print(accounts: dict[str, Account]) -> None:
         ("made", [of.made for of in dumps], "of these, by templates that we expand"),
         ("too many", [sum(not one.line for one in of.unexplained) for of in dumps], "of these, not in the wikitext"),
     ]
-    table = Table()
-    table.add_column("", no_wrap=True)
-    for name in accounts:
-        table.add_column(name.removesuffix(".xml.bz2"), justify="right", no_wrap=True)
-    table.add_column("")
-    for heading, figures, meaning in rows:
-        if any(figures) or heading not in REASONS:
-            table.add_row(heading, *(f"{figure:,}" for figure in figures), meaning)
-    console = Console(width=max(120, Console().width))
-    console.print(table)
+    harness.show("links", ("", *accounts, ""), [(name, *figures, meaning) for name, figures, meaning in rows])
     for name, of in accounts.items():
         for page, line, what, link in of.unexplained:
-            console.print(f"{name}: {page}, line {line}: {what}: {link}", markup=False)
+            print(f"{name}: {page}, line {line}: {what}: {link}")
+    figures = {
+        name: {**each._asdict(), "unexplained": [every._asdict() for every in each.unexplained]}
+        for name, each in accounts.items()
+    }
+    harness.write(options.json, figures)
+    sys.exit(1 if any(each.unexplained for each in dumps) else 0)
 
 
 if __name__ == "__main__":

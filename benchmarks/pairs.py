@@ -9,11 +9,9 @@ others. Then the real stages, from a mentions dataset to a pairs dataset, run on
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -21,10 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.memory import PeakMemory
-from pipelines import corpus, mention_corpus, options, runners
+from benchmarks import harness
+from pipelines import corpus, mention_corpus
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Stage, TaskWriter, Work
 from pipelines.mine_mentions import COMMAND
 from schemas.manifest import Input, read_manifest
@@ -140,23 +137,14 @@ class Make(Stage):
 
 def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
     """Make mentions and run the stages that make pairs of them, with the default options; returns the figures."""
-    parser = options.command(COMMAND.module, COMMAND.description, output=str(work / "pairs"))
-    options.add_input(parser, takes="")
-    for add in COMMAND.groups:
-        add(parser)
-    chosen, _ = options.parse(parser, [])
     stage = Make(mentions=number)
     source = Input("file", "made", "made", str(number))
     folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
     made = corpus.built(DatasetBuild(folder, MENTIONS, (stage,), (source,), stage.settings()))
+    chosen = harness.options_of(COMMAND, ["--output", output.uri])
     builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
-    for build in builds:
-        build.begin(resume=False)
-    progress = Progress()
-    with PeakMemory() as peak:
-        runners.run(builds, workers=workers, progress=progress)
-    # Without the making, in which the workers start.
-    seconds = {each.name: each.seconds(time.time()) for each in progress.figures().stages if each.name != stage.name}
+    meter, by_stage = harness.build(builds, workers)
+    seconds = sum(by_stage.values()) - by_stage[stage.name]
     manifest = read_manifest(output)
     ledger = manifest.stage("pair").ledger
     assert ledger is not None
@@ -166,10 +154,10 @@ def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
         "filtered": dict(ledger.filtered),
         "pairs": manifest.rows,
         "pairs_bytes": sum(shard.bytes for shard in manifest.shards),
-        "seconds": round(sum(seconds.values()), 1),
-        "mentions_per_second": round(number / sum(seconds.values())),
-        "peak_memory_bytes": peak.bytes,
-        "seconds_by_stage": {name: round(spent, 1) for name, spent in seconds.items()},
+        "seconds": round(seconds, 1),
+        "mentions_per_second": round(number / seconds),
+        "peak_memory_bytes": meter.peak,
+        "seconds_by_stage": by_stage,
     }
 
 
@@ -182,34 +170,22 @@ def all_combinations(number: int, *, bytes_a_pair: float) -> dict[str, Any]:
     return {"largest_key": largest, "by_kind": twos, "pairs": pairs, "bytes": round(pairs * bytes_a_pair)}
 
 
-def measure(number: int, work: Path, workers: int) -> dict[str, Any]:
-    shutil.rmtree(work, ignore_errors=True)
-    figures = make_pairs(number, work, workers)
-    shutil.rmtree(work)
-    a_pair = figures["pairs_bytes"] / max(figures["pairs"], 1)
-    return {**figures, "all_combinations": all_combinations(number, bytes_a_pair=a_pair)}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = harness.arguments(__doc__)
     parser.add_argument("--mentions", type=int, default=5_000_000, help="in the larger set (default 5,000,000)")
     parser.add_argument("--work", type=Path, default=Path("out/pairs"), help="where the sets are made (deleted)")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
-    runners.silence()
     found = []
     for number in (arguments.mentions // 2, arguments.mentions):
-        found.append(measure(number, arguments.work, arguments.workers))
+        shutil.rmtree(arguments.work, ignore_errors=True)
+        figures = make_pairs(number, arguments.work, arguments.workers)
+        a_pair = figures["pairs_bytes"] / max(figures["pairs"], 1)
+        found.append({**figures, "all_combinations": all_combinations(number, bytes_a_pair=a_pair)})
         print(json.dumps(found[-1], indent=1), flush=True)
-    half, whole = found
-    print(
-        f"twice the mentions: {whole['seconds'] / half['seconds']:.2f} times the time, "
-        f"{whole['peak_memory_bytes'] / half['peak_memory_bytes']:.2f} times the peak memory; all combinations: "
-        f"{whole['all_combinations']['pairs'] / half['all_combinations']['pairs']:.2f} times the pairs"
-    )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    shutil.rmtree(arguments.work)
+    print(harness.twice("mentions", found))
+    harness.write(arguments.json, found)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,16 @@ sample of them is compared with how they were made.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.memory import PeakMemory
+from benchmarks import harness
 from transforms.arrays import mix64
 from transforms.mentions.redirects import TITLES, follow, lookup
 from transforms.mentions.titles import title_keys
@@ -94,19 +90,15 @@ def titles_of(numbers: I64) -> pa.Array:
 
 def measure(rows: int) -> dict[str, float]:
     wiki = Wiki(rows)
-    before = psutil.Process().memory_info().rss
-    with PeakMemory(interval=0.05) as peak:
-        began, cpu = time.perf_counter(), time.process_time()
+    with harness.Meter(interval=0.05) as meter:
         meanings, counts = follow(wiki.tables())
-        seconds = time.perf_counter() - began - wiki.seconds
-        cpu_seconds = time.process_time() - cpu - wiki.cpu_seconds
     result = {
         "rows": rows,
-        "seconds": round(seconds, 1),
-        "cpu_seconds": round(cpu_seconds, 1),
+        "seconds": round(meter.seconds - wiki.seconds, 1),
+        "cpu_seconds": round(meter.cpu_seconds - wiki.cpu_seconds, 1),
         "seconds_to_make_the_rows": round(wiki.seconds, 1),
-        "peak_mib": round((peak.bytes - before) / 2**20),
-        "peak_bytes_a_row": round((peak.bytes - before) / rows),
+        "peak_mib": round(meter.added / 2**20),
+        "peak_bytes_a_row": round(meter.added / rows),
         "result_mib": round(meanings.nbytes / 2**20),
         **counts,
     }
@@ -123,15 +115,12 @@ def measure(rows: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = harness.arguments(__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000, help="titles; default: %(default)s")
-    parser.add_argument("--json", type=Path, help="file for the figures")
-    args = parser.parse_args()
-    result = measure(args.rows)
-    for name, value in result.items():
-        print(f"{name.replace('_', ' '):28}{value:>14,}")
-    if args.json:
-        args.json.write_text(json.dumps(result, indent=2) + "\n")
+    arguments = parser.parse_args()
+    result = measure(arguments.rows)
+    harness.show("redirects", ("", ""), [(name.replace("_", " "), value) for name, value in result.items()])
+    harness.write(arguments.json, result)
 
 
 if __name__ == "__main__":

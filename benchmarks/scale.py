@@ -9,12 +9,10 @@ Then the real stages run on half of it and on all of it.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import re
 import shutil
-import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,17 +23,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from benchmarks.memory import PeakMemory
-from pipelines import cli as launch
-from pipelines import corpus, options, runners
+from benchmarks import harness
+from pipelines import corpus
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Stage, TaskWriter, Work, location
 from pipelines.mine_contexts import COMMAND
+from pipelines.stages.count import read_sentences
 from schemas import records
-from schemas.manifest import Input, Manifest, read_manifest
+from schemas.manifest import Input, read_manifest
 from schemas.storage import Folder, parquet_file
 from transforms.arrays import mix64, string_bytes
+from transforms.phrases.counting import count_shard
+from transforms.phrases.normalise import PhraseRules
 
 _WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
 _IDS = ("doc_id", "sentence_id")
@@ -129,10 +128,7 @@ def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, r
     # The documents stand as the input of the sentences, as after a real parse.
     lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
     parsed = DatasetBuild(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)
-    builds = [texts, parsed]
-    for build in builds:
-        build.begin(resume=False)
-    runners.run(builds, workers=workers, progress=Progress())
+    harness.build([texts, parsed], workers)
 
 
 def first_half(work: Path, half: Path) -> None:
@@ -154,26 +150,11 @@ def first_half(work: Path, half: Path) -> None:
 
 def mine(work: Path, workers: int) -> dict[str, Any]:
     """Run the stages after parsing on a corpus that was made; returns their figures."""
-    parser = options.command(COMMAND.module, COMMAND.description, output=str(work / "contexts"))
-    options.add_input(parser, takes="")
-    for add in COMMAND.groups:
-        add(parser)
-    chosen, _ = options.parse(parser, ["--input", str(work / "sentences"), "--output", str(work / "contexts")])
+    chosen = harness.options_of(COMMAND, ["--input", str(work / "sentences"), "--output", str(work / "contexts")])
     source = corpus.given(chosen.input, input_format=None)
-    chain = COMMAND.build(source, chosen, Folder(chosen.output))
-    builds = corpus.to_build(chain)
-    for build in builds:
-        build.begin(resume=False)
-    progress = Progress()
-    start = time.monotonic()
-    with PeakMemory() as peak:
-        runners.run(builds, workers=workers, progress=progress)
-    seconds = time.monotonic() - start
+    builds = corpus.to_build(COMMAND.build(source, chosen, Folder(chosen.output)))
+    meter, by_stage = harness.build(builds, workers)
     phrases, contexts = (read_manifest(build.output) for build in builds)
-    return _figures(phrases, contexts, seconds, peak.bytes, progress)
-
-
-def _figures(phrases: Manifest, contexts: Manifest, seconds: float, peak: int, progress: Progress) -> dict[str, Any]:
     counted = phrases.stage("count").ledger
     assert counted is not None
     tokens = phrases.stage("count").counters["tokens"]
@@ -183,55 +164,41 @@ def _figures(phrases: Manifest, contexts: Manifest, seconds: float, peak: int, p
         "distinct_phrases": phrases.stage("add_up").counters["candidates"],
         "phrases": phrases.rows,
         "contexts": contexts.rows,
-        "seconds": round(seconds, 1),
-        "tokens_per_second": round(tokens / seconds),
-        "peak_memory_bytes": peak,
-        "seconds_by_stage": {each.name: round(each.seconds(time.time()), 1) for each in progress.figures().stages},
+        "seconds": round(meter.seconds, 1),
+        "tokens_per_second": round(tokens / meter.seconds),
+        "peak_memory_bytes": meter.peak,
+        "seconds_by_stage": by_stage,
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = harness.arguments(__doc__)
     parser.add_argument("--sentences", required=True, help="a sentences dataset to make the corpus from")
     parser.add_argument("--occurrences", type=float, default=3e6, help="of phrases in the larger corpus")
     parser.add_argument("--rare", type=int, default=1, help="a rare word occurs so often at most")
     parser.add_argument("--work", type=Path, default=Path("out/scale"), help="where the corpora are made (deleted)")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
     sentences = Folder(arguments.sentences)
     source = corpus.given([arguments.sentences], input_format=None)
-    assert source.dataset is not None
-    assert source.manifest is not None
+    if source.dataset is None or source.manifest is None:
+        parser.error("--sentences: is no dataset")
     documents = corpus.documents_of(source.dataset, source.manifest, None).folder
-    launch.runners.silence()
-    copies = max(round(arguments.occurrences / _occurrences(sentences)), 2)
+    in_base = sum(
+        count_shard(read_sentences(sentences, shard.path), PhraseRules()).written for shard in source.manifest.shards
+    )
+    copies = max(round(arguments.occurrences / in_base), 2)
     shutil.rmtree(arguments.work, ignore_errors=True)
-    whole_folder, half_folder = arguments.work / "whole", arguments.work / "half"
-    make_corpus(sentences, documents, whole_folder, copies, arguments.rare, arguments.workers)
-    first_half(whole_folder, half_folder)
+    whole, half = arguments.work / "whole", arguments.work / "half"
+    make_corpus(sentences, documents, whole, copies, arguments.rare, arguments.workers)
+    first_half(whole, half)
     found = []
-    for folder in (half_folder, whole_folder):
+    for folder in (half, whole):
         found.append(mine(folder, arguments.workers))
         print(json.dumps(found[-1], indent=1), flush=True)
     shutil.rmtree(arguments.work)
-    half, whole = found
-    print(
-        f"twice the corpus: {whole['seconds'] / half['seconds']:.2f} times the time, "
-        f"{whole['peak_memory_bytes'] / half['peak_memory_bytes']:.2f} times the peak memory"
-    )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def _occurrences(sentences: Folder) -> int:
-    """Occurrences of phrases in the base, by the default rules."""
-    from pipelines.stages.count import read_sentences
-    from transforms.phrases.counting import count_shard
-    from transforms.phrases.normalise import PhraseRules
-
-    paths = [shard.path for shard in read_manifest(sentences).shards]
-    return sum(count_shard(read_sentences(sentences, path), PhraseRules()).written for path in paths)
+    print(harness.twice("corpus", found))
+    harness.write(arguments.json, found)
 
 
 if __name__ == "__main__":

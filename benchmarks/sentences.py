@@ -11,24 +11,17 @@ also tags and trees.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
-from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, TypeAlias
 
-from rich.console import Console
-from rich.table import Table
-
-from schemas.errors import UserError
+from benchmarks import harness
 from transforms.parsing.evaluation import Agreement
 from transforms.parsing.treebank import TreebankSentence, read_treebank
 
@@ -42,20 +35,6 @@ Splitter: TypeAlias = Callable[[list[str]], list[list[int]]]
 class Line(NamedTuple):
     text: str
     starts: list[int]  # in code points; the first is 0
-
-
-class Scores(TypedDict):
-    precision: float
-    recall: float
-    f1: float
-
-
-class Result(TypedDict, total=False):
-    """One splitter; only `skipped`, the reason, if it is not installed."""
-
-    scores: dict[str, Scores]  # by text: paragraphs, spaces
-    tokens_per_cpu_second: float
-    skipped: str
 
 
 # The text
@@ -129,19 +108,11 @@ def read_documents(gold: Path, documents: Path | None) -> list[list[TreebankSent
     sentences = list(read_treebank(gold))
     if documents is None:
         return [sentences]
-    found = []
-    for number, row in enumerate(documents.read_text(encoding="utf-8").splitlines(), 1):
-        fields = row.split("\t")
-        if len(fields) != 4 or not (fields[2].isdecimal() and fields[3].isdecimal()):
-            raise UserError(f"{documents}:{number}: expected name, genre, first sentence and number of sentences")
-        first, count = int(fields[2]) - 1, int(fields[3])
-        if first < 0 or first + count > len(sentences):
-            raise UserError(f"{documents}:{number}: {fields[0]} is not within the {len(sentences)} sentences of {gold}")
-        found.append(sentences[first : first + count])
-    return found
+    rows = (row.split("\t") for row in documents.read_text(encoding="utf-8").splitlines())
+    return [sentences[int(first) - 1 : int(first) - 1 + int(count)] for _, _, first, count in rows]
 
 
-def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> Scores:
+def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> dict[str, float]:
     """The agreement on where sentences begin inside lines: the beginning of a line, 0, does not count."""
     common = in_gold = in_predicted = 0
     for gold_starts, predicted_starts in zip(gold, predicted, strict=True):
@@ -150,7 +121,7 @@ def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> 
         in_gold += len(expected)
         in_predicted += len(found)
     agreement = Agreement(in_gold, in_predicted, common)
-    return Scores(precision=agreement.precision, recall=agreement.recall, f1=agreement.f1)
+    return {"precision": agreement.precision, "recall": agreement.recall, "f1": agreement.f1}
 
 
 # The splitters
@@ -219,10 +190,10 @@ SPLITTERS: dict[str, Callable[[], Splitter]] = {
 NOT_REQUIRED = ("blingfire", "syntok", "pysbd")
 
 
-def measure(splitter: str, documents: list[list[TreebankSentence]]) -> Result:
+def measure(splitter: str, documents: list[list[TreebankSentence]]) -> dict[str, Any]:
     """Split both texts in this process."""
     split = SPLITTERS[splitter]()
-    scores: dict[str, Scores] = {}
+    scores: dict[str, dict[str, float]] = {}
     seconds = 0.0
     for name, make in TEXTS.items():
         lines = [line for document in documents for line in make(document)]
@@ -235,53 +206,33 @@ def measure(splitter: str, documents: list[list[TreebankSentence]]) -> Result:
         seconds += min(passes)
         scores[name] = score([line.starts for line in lines], predicted)
     tokens = len(TEXTS) * sum(len(sentence.words) for document in documents for sentence in document)
-    return Result(scores=scores, tokens_per_cpu_second=round(tokens / seconds, 1))
+    return {"scores": scores, "tokens_per_cpu_second": round(tokens / seconds)}
 
 
-def measure_apart(splitter: str, documents: list[list[TreebankSentence]]) -> Result:
-    if splitter in NOT_REQUIRED and not find_spec(splitter):
-        return Result(skipped=f"not installed; pip install {splitter}")
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        return executor.submit(measure, splitter, documents).result()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sentences", description=__doc__.split("\n\n")[0])
+def main() -> None:
+    parser = harness.arguments(__doc__)
     parser.add_argument("--gold", type=Path, required=True, metavar="FILE.ptb", help="a treebank")
     parser.add_argument(
         "--documents", type=Path, metavar="FILE.tsv", help="its documents: name, genre, first sentence, their number"
     )
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write {splitter: figures} there")
-    options = parser.parse_args(arguments)
-    if missing := [path for path in (options.gold, options.documents) if path and not path.is_file()]:
-        parser.error(f"no such file: {missing[0]}")
+    options = parser.parse_args()
     documents = read_documents(options.gold, options.documents)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the processes to come
-    results = {splitter: measure_apart(splitter, documents) for splitter in SPLITTERS}
-    _print(str(options.gold), results)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-
-
-def _print(title: str, results: dict[str, Result]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("splitter", no_wrap=True)
-    for heading in ("precision", "recall", "F1", "spaces: precision", "recall", "F1", "tokens/CPU s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for splitter, result in results.items():
-        if "skipped" not in result:
-            scores = [each for text in TEXTS for each in result["scores"][text].values()]
-            table.add_row(splitter, *(f"{each:.3f}" for each in scores), f"{result['tokens_per_cpu_second']:,.0f}")
-    console = Console(width=max(110, Console().width))
-    console.print(table)
-    for splitter, result in results.items():
-        if "skipped" in result:
-            console.print(f"{splitter}: skipped: {result['skipped']}", markup=False)
+    results = {
+        each: harness.apart(partial(measure, each, documents))[0]
+        for each in SPLITTERS
+        if each not in NOT_REQUIRED or find_spec(each)
+    }
+    rows = []
+    for splitter, found in results.items():
+        scores = [each for text in TEXTS for each in found["scores"][text].values()]
+        rows.append((splitter, *(f"{each:.3f}" for each in scores), found["tokens_per_cpu_second"]))
+    headings = ("splitter", "precision", "recall", "F1", "spaces: precision", "recall", "F1", "tokens/CPU s")
+    harness.show(str(options.gold), headings, rows)
+    for each in SPLITTERS.keys() - results.keys():
+        print(f"{each}: skipped: not installed; pip install {each}")
+    harness.write(options.json, results)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"{error}")
+    main()

@@ -54,7 +54,7 @@ def go_install(module: str, version: str) -> str:
     if not program.exists():
         if not shutil.which("go"):
             pytest.skip(f"{program.name} is built with Go, which is not installed")
-        environment = {**os.environ, "GOBIN": str(cache), "GOFLAGS": "-mod=mod"}
+        environment = {**os.environ, "GOBIN": str(cache), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
         built = subprocess.run(
             ["go", "install", f"{module}@{version}"], env=environment, capture_output=True, text=True, timeout=900
         )

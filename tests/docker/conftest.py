@@ -1,4 +1,4 @@
-"""Makes the image's scripts, this folder's helpers and those of stores and clusters importable."""
+"""Makes the image's script, this folder's helpers and those of stores and clusters importable."""
 
 from __future__ import annotations
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,13 +14,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import build_image
 import pytest
-from servers import answers, free_port, running
+from requirements import tomllib
+from servers import answers, free_port, go_install, running
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = "localhost/phrasemill-worker-tests"
+NAME, BASE, BOOT = (f"localhost/phrasemill-{each}" for each in ("worker-tests", "base:bookworm", "boot"))
 BOOT_PORT = 50000  # boot's own, which cannot be chosen
+PIP_SETTINGS = "index-url extra-index-url trusted-host proxy timeout default-timeout retries cert".split()
+
+
+class Versions(NamedTuple):
+    phrasemill: str
+    beam: str
+    python: str  # 3.11
 
 
 class Image(NamedTuple):
@@ -28,20 +37,20 @@ class Image(NamedTuple):
     environment: dict[str, str]
 
     def config(self) -> dict[str, Any]:
-        return json.loads(self._buildah("inspect", "--type", "image", self.name))["OCIv1"]["config"]
+        return json.loads(self.buildah("inspect", "--type", "image", self.name))["OCIv1"]["config"]
 
     @contextmanager
     def container(self) -> Iterator[str]:
-        name = self._buildah("from", "--pull-never", self.name).strip()
+        name = self.buildah("from", "--pull-never", self.name).strip()
         try:
             yield name
         finally:
-            self._buildah("rm", name)
+            self.buildah("rm", name)
 
     def run(self, *command: str, user: str | None = None) -> str:
         """What a command prints in a container, as the image's user or another."""
         with self.container() as container:
-            return self._buildah("run", *(("--user", user) if user else ()), container, "--", *command)
+            return self.buildah("run", *(("--user", user) if user else ()), container, "--", *command)
 
     @contextmanager
     def worker_pool(
@@ -65,24 +74,31 @@ class Image(NamedTuple):
             with running(command, address, environment=self.environment, log=log) as process:
                 yield address, process
 
-    def _buildah(self, *arguments: str) -> str:
+    def buildah(self, *arguments: str) -> str:
         done = subprocess.run(
             ["buildah", *arguments],
             env={**os.environ, **self.environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=1800,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr[-5000:]
         return done.stdout
 
 
+def versions() -> Versions:
+    """What the image should have, read from the project; the Python is Debian's, and the Dockerfile's default."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    beam = re.search(r"^apache-beam==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert beam
+    return Versions(project["version"], beam[1], "3.11")
+
+
 def built_image(scratch: Path) -> Image:
-    """The image of today's code, by the script that users have. Layers are kept in the user's cache."""
+    """The image of today's code, by docker/Dockerfile, its bases made here. Layers are kept in the user's cache."""
     _have("buildah", "debootstrap")
-    if not shutil.which("go"):
-        pytest.skip("Beam's boot is built with Go, which is not installed")
+    boot = go_install("github.com/apache/beam/sdks/v2/python/container", f"v{versions().beam}")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phrasemill" / "containers"
     cache.mkdir(parents=True, exist_ok=True)
     configuration = scratch / "storage.conf"
@@ -90,19 +106,49 @@ def built_image(scratch: Path) -> Image:
         f'[storage]\ndriver = "{_driver(cache)}"\ngraphroot = "{cache}/storage"\nrunroot = "{cache}/run"\n'
     )
     image = Image(NAME, {"CONTAINERS_STORAGE_CONF": str(configuration), "BUILDAH_ISOLATION": "chroot"})
-    command = [sys.executable, str(ROOT / "docker/build_image.py"), "--from", "packages", "--builder", "buildah"]
-    done = subprocess.run(
-        [*command, "--tag", NAME],
-        env={**os.environ, **image.environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=1800,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
-    assert done.stdout.splitlines()[-1] == NAME
-    image._buildah("rmi", "--prune", "--force")  # yesterday's
+    if not image.buildah("images", "--quiet", "--filter", f"reference={BASE}"):
+        _make_base(image)
+    shutil.copy(boot, scratch / "boot")
+    (scratch / "Dockerfile").write_text("FROM scratch\nCOPY boot /opt/apache/beam/boot\n")
+    image.buildah("build", "--layers", "--tag", BOOT, str(scratch))
+    given = ["--build-arg", f"BASE={BASE}", "--build-arg", f"BOOT={BOOT}", *_secrets(scratch)]
+    build = ["build", "--layers", "--force-rm", "--tag", NAME, "--file", str(ROOT / "docker/Dockerfile")]
+    image.buildah(*build, *given, str(ROOT))
+    image.buildah("rmi", "--prune", "--force")  # yesterday's
     return image
+
+
+def _make_base(image: Image) -> None:
+    """A minimal Debian with Python, of Debian's packages."""
+    container = image.buildah("from", "scratch").strip()
+    try:
+        root = Path(image.buildah("mount", container).strip())
+        packages = "--include=python3,python3-venv,ca-certificates"
+        command = ["debootstrap", "--variant=minbase", packages, "bookworm", str(root)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1200)
+        assert done.returncode == 0, done.stdout[-5000:]
+        for each in ("var/cache/apt", "var/lib/apt/lists", "dev"):
+            shutil.rmtree(root / each)
+            (root / each).mkdir()
+        image.buildah("commit", container, BASE)
+    finally:
+        image.buildah("rm", container)
+
+
+def _secrets(scratch: Path) -> list[str]:
+    """How pip reaches packages here, as secrets of the build: `pip config list`, the environment before files."""
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    settings = {"cert": "'{}'".format(os.environ.get("SSL_CERT_FILE", ""))}
+    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
+        key, _, value = line.partition("=")
+        settings[key.rpartition(".")[2]] = value
+    found = {name: " ".join(ast.literal_eval(settings[name]).split()) for name in PIP_SETTINGS if name in settings}
+    secrets = {"pip.conf": str(scratch / "pip.conf")}
+    if found["cert"]:
+        secrets["ca.pem"], found["cert"] = found["cert"], "/run/secrets/ca.pem"
+    lines = [f"{name} = {value}\n" for name, value in found.items() if value]
+    (scratch / "pip.conf").write_text("".join(["[global]\n", *lines]))
+    return [word for name, path in secrets.items() for word in ("--secret", f"id={name},src={path}")]
 
 
 def _have(*programs: str) -> None:
@@ -138,9 +184,3 @@ def _driver(folder: Path) -> str:
         return "vfs"
     subprocess.run(["umount", probe / "merged"], check=True)
     return "overlay"
-
-
-def versions() -> build_image.Versions:
-    """What the image should have, read from the project."""
-    pyproject = build_image.tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return build_image.read_versions(pyproject, (ROOT / "constraints.txt").read_text(encoding="utf-8"), "3.11")

@@ -8,17 +8,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import build_image
 import pytest
 import yaml
-from build_image import Versions
+from images import versions
 from requirements import requirements, split_extras, tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "docker/Dockerfile").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-VERSIONS = build_image.read_versions(PYPROJECT, CONSTRAINTS, "3.11")
+VERSIONS = versions()
 SETTINGS = dict(
     line.split("=", 1)
     for line in (ROOT / "docker/.env").read_text(encoding="utf-8").splitlines()
@@ -28,29 +26,7 @@ COMPOSE_TEXT = Template((ROOT / "docker/compose.yaml").read_text(encoding="utf-8
 COMPOSE = yaml.safe_load(COMPOSE_TEXT)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 
-OURS = Versions("0.1.0", "2.77.0", "3.11")
-
-
-# ---- Names, requirements, settings
-
-
-@pytest.mark.parametrize(
-    ("extras", "root", "name"),
-    [
-        ([], False, "phrasemill-worker:0.1.0-py3.11-beam2.77.0"),
-        (["benepar", "gcp"], False, "phrasemill-worker:0.1.0-py3.11-beam2.77.0-benepar-gcp"),
-        (["gcp"], True, "phrasemill-worker:0.1.0-py3.11-beam2.77.0-gcp-root"),
-    ],
-)
-def test_name_tells_versions(extras: list[str], root: bool, name: str) -> None:
-    assert build_image.image_name(OURS, extras, root=root) == name
-
-
-def test_versions_come_from_the_project() -> None:
-    project = {"project": {"version": "1.2.3"}}
-    assert build_image.read_versions(project, "aiohttp==3\napache-beam==2.9.1\n", "3.12") == ("1.2.3", "2.9.1", "3.12")
-    with pytest.raises(build_image.BuildError, match="pins no apache-beam"):
-        build_image.read_versions(project, "apache-beam-extra==1\n", "3.12")
+# ---- Requirements
 
 
 def test_requirements_with_extras() -> None:
@@ -71,45 +47,25 @@ def test_extras_are_split() -> None:
     assert split_extras(" gcp, benepar,,gcp") == ["benepar", "gcp"]
 
 
-def test_unknown_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert build_image.main(["--extras", "bert", "--print-name"]) == 1
-    assert "no extra 'bert'; choose among benepar, stanza" in capsys.readouterr().err
-
-
-def test_name_is_printed_without_a_builder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert build_image.main(["--extras", "gcp", "--root", "--print-name"]) == 0
-    assert capsys.readouterr().out.strip() == build_image.image_name(VERSIONS, ["gcp"], root=True)
-
-
-def test_way_to_packages_is_taken_from_pip() -> None:
-    listed = """\
-:env:.cert='/etc/ssl/two.pem'
-:env:.find-links='/opt/wheels'
-global.cert='/etc/ssl/one.pem'
-global.index-url='https://user:secret@packages.example/simple'
-global.no-color='true'
-install.extra-index-url='\\nhttps://one.example/simple\\nhttps://two.example/simple'
-"""
-    settings = build_image.pip_settings(listed)
-    assert settings == {
-        "cert": "/etc/ssl/two.pem",
-        "index-url": "https://user:secret@packages.example/simple",
-        "extra-index-url": "\nhttps://one.example/simple\nhttps://two.example/simple",
-    }
-    assert build_image.pip_conf({**settings, "cert": "/run/secrets/ca.pem"}) == (
-        "[global]\n"
-        "cert = /run/secrets/ca.pem\n"
-        "index-url = https://user:secret@packages.example/simple\n"
-        "extra-index-url = https://one.example/simple https://two.example/simple\n"
-    )
-
-
 # ---- The Dockerfile
 
 
-def test_defaults_of_the_dockerfile_are_what_the_script_gives() -> None:
-    defaults = dict(re.findall(r"^ARG (\w+)=(.*)$", DOCKERFILE, re.MULTILINE))
-    assert defaults == build_image.build_arguments(VERSIONS)
+def test_defaults_of_the_dockerfile_are_those_of_the_project() -> None:
+    assert dict(re.findall(r"^ARG (\w+)=(.*)$", DOCKERFILE, re.MULTILINE)) == {
+        "BASE": f"python:{VERSIONS.python}-slim-bookworm",
+        "BOOT": f"apache/beam_python{VERSIONS.python}_sdk:{VERSIONS.beam}",
+        "VERSION": VERSIONS.phrasemill,
+        "PYTHON": VERSIONS.python,
+        "BEAM": VERSIONS.beam,
+        "EXTRAS": "",
+        "RUN_AS": "10001",
+    }
+
+
+def test_guide_names_the_versions_of_the_project() -> None:
+    guide = (ROOT / "docker/README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"phrasemill-worker:([\d.]+)-py([\d.]+)-beam(\d+\.\d+\.\d+)", guide))
+    assert named == {(VERSIONS.phrasemill, VERSIONS.python, VERSIONS.beam)}
 
 
 def test_dockerfile_is_built_of_what_it_is_given() -> None:
@@ -135,7 +91,7 @@ def test_all_packages_go_to_the_builder() -> None:
 def test_cluster_has_the_versions_of_the_project() -> None:
     from apache_beam.options.pipeline_options import FlinkRunnerOptions
 
-    assert SETTINGS["WORKER_IMAGE"] == build_image.image_name(VERSIONS)
+    assert SETTINGS["WORKER_IMAGE"] == "phrasemill-worker:{0}-py{2}-beam{1}".format(*VERSIONS)
     assert SETTINGS["BEAM_VERSION"] == VERSIONS.beam
     # The default of Beam's --flink_version.
     assert SETTINGS["FLINK_SERIES"] == FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,12 @@ from pyarrow import fs
 
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.sample import sample_inputs
 from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
+
+# What `python -m` finds, pytest does not: the benchmarks are not installed.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from benchmarks import links
 
 LOCAL = fs.LocalFileSystem()
 
@@ -206,6 +212,13 @@ def test_real_dumps(test_data: Path, tmp_path: Path, name: str) -> None:
     assert read(write(tmp_path, "original.xml.bz2", stored), target_bytes=50_000) == items
     assert read(write(tmp_path, "a.xml", xml), target_bytes=50_000) == items
     assert read(write(tmp_path, "a.xml.bz2", multistream(xml, 100_000)), target_bytes=200_000) == items
+
+
+def test_every_link_of_the_sample_is_found_or_has_its_reason() -> None:
+    """Against another parser of wikitext, as benchmarks/links.py compares."""
+    found = links.account(sample_inputs()[0])
+    assert found.unexplained == []
+    assert (found.wikitext, found.counts[links.FOUND], found.made) == (19_526, 14_440, 11)
 
 
 def test_real_dump_in_every_form_and_in_small_segments(test_data: Path, tmp_path: Path) -> None:

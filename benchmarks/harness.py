@@ -1,0 +1,298 @@
+"""What the benchmarks share: arguments, processes of their own, time and memory, larger dumps, builds, tables.
+
+Importing it brings neither Beam nor a parser: the memory of a process that is measured should be what it measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import json
+import re
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from threading import BrokenBarrierError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import psutil
+import xxhash
+from pyarrow import fs
+
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.items import Document
+from transforms.sources.wikipedia import WIKIPEDIA_XML
+
+if TYPE_CHECKING:
+    from pipelines.cli import Command
+    from pipelines.engine.dataset_build import DatasetBuild
+    from pipelines.engine.stage import Completion
+
+T = TypeVar("T")
+
+
+# ---- Arguments and figures
+
+
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """A benchmark's: its docstring is the help, `--json` takes the figures."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    return parser
+
+
+def write(path: Path | None, figures: object) -> None:
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def show(title: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table; the first column is text, floats have two decimals."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(_shown, row))
+    Console(width=max(130, Console().width)).print(table, markup=False)
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# ---- Time and memory
+
+
+class Moment(NamedTuple):
+    """`memory`: bytes of all processes; `note` is what the meter was given to ask."""
+
+    seconds: float
+    memory: int
+    note: str
+
+
+class Meter:
+    """`with Meter() as meter: ...`: time and memory of this process and all that it starts.
+
+    Memory is the sum of resident memory over the processes; pages that they share count in each.
+    """
+
+    def __init__(self, interval: float = 0.25, note: Callable[[], str] = str) -> None:
+        self.moments: list[Moment] = []
+        self.seconds = self.cpu_seconds = 0.0
+        self._interval, self._note = interval, note
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @property
+    def peak(self) -> int:
+        """Bytes, at most."""
+        return max(each.memory for each in self.moments)
+
+    @property
+    def added(self) -> int:
+        """Bytes, at most, beside what this process had at the beginning."""
+        return self.peak - self.moments[0].memory
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._interval):
+            self._take()
+
+    def _take(self) -> None:
+        memory = 0
+        for process in _tree():
+            with suppress(psutil.Error):
+                memory += process.memory_info().rss
+        self.moments.append(Moment(time.monotonic() - self._began, memory, self._note()))
+
+    def __enter__(self) -> Meter:
+        self._began, self._cpu = time.monotonic(), _cpu_seconds()
+        self._take()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds, self.cpu_seconds = time.monotonic() - self._began, _cpu_seconds() - self._cpu
+        self._stop.set()
+        self._thread.join()
+        self._take()
+
+
+def _tree() -> list[psutil.Process]:
+    me = psutil.Process()
+    return [me, *me.children(recursive=True)]
+
+
+def _cpu_seconds() -> float:
+    """Of this process, of those that it started and that have ended, and of those that live."""
+    own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    total = sum(each.ru_utime + each.ru_stime for each in own)
+    for process in _tree()[1:]:
+        with suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])
+    return total
+
+
+# ---- Processes
+
+
+_barrier: Barrier
+
+
+def apart(*works: Callable[[], T]) -> list[T]:
+    """Each work in a new process, all at the same time."""
+    context = get_context("spawn")
+    with ProcessPoolExecutor(len(works), context, _begin, (context.Barrier(len(works)),)) as executor:
+        futures: list[Future[T]] = [executor.submit(_do, work) for work in works]
+    # Where one fails, the others wait for it in vain.
+    errors = [error for future in futures if (error := future.exception())]
+    for error in sorted(errors, key=lambda each: isinstance(each, BrokenBarrierError)):
+        raise error
+    return [future.result() for future in futures]
+
+
+def meet() -> None:
+    """In a work: wait until all works are here."""
+    _barrier.wait()
+
+
+def _begin(barrier: Barrier) -> None:
+    global _barrier
+    _barrier = barrier
+
+
+def _do(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except BaseException:
+        _barrier.abort()
+        raise
+
+
+def run(*command: str) -> str:
+    """Run Python with these arguments; returns what it says. SystemExit if it fails."""
+    ended = subprocess.run(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit status {ended.returncode}\n{ended.stdout[-4000:]}")
+    return ended.stdout
+
+
+# ---- Dumps
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """Of a dump, by our reader."""
+    file = InputFile(str(path), path.name, path.stat().st_size)
+    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
+        if isinstance(item, Document):
+            yield item
+
+
+def xml_of(dump: Path) -> str:
+    data = dump.read_bytes()
+    return (bz2.decompress(data) if dump.suffix == ".bz2" else data).decode()
+
+
+_TEXT = re.compile(r"(<text[^>]*>)(.*?)(</text>)", re.DOTALL)
+_WORD = re.compile(r"\b[a-z]{5,}\b")
+_PAGE_ID = re.compile(r"(<page>.*?<id>)(\d+)(</id>)", re.DOTALL)
+_IDS_A_COPY = 10**8
+
+
+def varied(dump: str, copies: int) -> Iterator[str]:
+    """The head of a dump, so many copies of its pages, its foot: ids shifted, a quarter of the words exchanged."""
+    head, first, rest = dump.partition("  <page>")
+    pages, last, _ = (first + rest).rpartition("</mediawiki>")
+    words = sorted({word for text in _TEXT.finditer(pages) for word in _WORD.findall(text[2])})
+    yield head
+    for copy in range(copies):
+
+        def exchanged(match: re.Match[str], copy: int = copy) -> str:
+            place = xxhash.xxh3_64_intdigest(match[0].encode(), seed=copy)
+            return words[place % len(words)] if copy and place >> 62 == 0 else match[0]
+
+        def text(match: re.Match[str]) -> str:
+            return match[1] + _WORD.sub(exchanged, match[2]) + match[3]
+
+        def shifted(match: re.Match[str], copy: int = copy) -> str:
+            return f"{match[1]}{int(match[2]) + copy * _IDS_A_COPY}{match[3]}"
+
+        yield _PAGE_ID.sub(shifted, _TEXT.sub(text, pages))
+    yield last
+
+
+# ---- Datasets
+
+
+def options_of(command: Command, given: Sequence[str]) -> argparse.Namespace:
+    """A pipeline's options, as from its command line."""
+    from pipelines import options
+
+    parser = options.command(command.module, command.description, output="")
+    options.add_input(parser, takes="")
+    for add in command.groups:
+        add(parser)
+    return options.parse(parser, given)[0]
+
+
+def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str, float]]:
+    """Build datasets; returns what it took, and each stage's seconds, from its first unit's start to its last's end."""
+    from pipelines import runners
+    from pipelines.engine.progress import Progress
+
+    runners.silence()
+    for each in builds:
+        each.begin(resume=False)
+    with Meter() as meter:
+        runners.run(builds, workers=workers, progress=Progress())
+    seconds: dict[str, float] = {}
+    for each in builds:
+        seconds.update(read_manifest(each.output).run["wall_seconds"])
+    return meter, seconds
+
+
+def build_here(build: DatasetBuild) -> Iterator[tuple[str, list[Completion]]]:
+    """Build a dataset in this process, and give the name and the records of each stage that is done."""
+    from pipelines.engine.stage import close_stage, open_stage, run_unit
+
+    build.begin(resume=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage):
+            run_unit(build.work, stage, unit)
+        yield stage.name, close_stage(build.work, stage)
+    build.finish()
+
+
+def published(output: Path | str, suffixes: Sequence[str]) -> dict[str, str]:
+    """The sha256 of every published file of the datasets at `output` + suffix, and each one's fingerprint."""
+    found = {}
+    for suffix in suffixes:
+        folder = Folder(f"{output}{suffix}")
+        manifest = read_manifest(folder)
+        found[f"{suffix}/fingerprint"] = manifest.fingerprint
+        for shards in (*manifest.splits.values(), *manifest.sides.values()):
+            found.update({f"{suffix}/{shard.path}": folder.sha256(shard.path) for shard in shards})
+    return found
+
+
+def twice(what: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """How time and memory grow with `what`, from the figures of half of it and of all of it."""
+    half, whole = found
+    grown = [whole[name] / half[name] for name in ("seconds", "peak_memory_bytes")]
+    return f"twice the {what}: {grown[0]:.2f} times the time, {grown[1]:.2f} times the peak memory"

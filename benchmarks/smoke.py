@@ -1,0 +1,75 @@
+"""Each benchmark at its smallest, a line each: `make bench-smoke`. Exit status 1 if one fails.
+
+On the sample that phrasemill ships, and on a treebank of the test data (PHRASEMILL_TEST_DATA, default ../shared/data).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from transforms.sources.sample import sample_inputs
+
+TEST_DATA = Path(os.environ.get("PHRASEMILL_TEST_DATA", "../shared/data"))
+FEW = "--max-documents 6 --shard-bytes 60000"
+
+
+def commands(folder: Path) -> dict[str, str]:
+    """By benchmark. `folder` has a chapter in `book.txt`, and takes all that is written."""
+    dump, book, gold = sample_inputs()[0], folder / "book.txt", TEST_DATA / "treebanks/gum/dev.ptb"
+    return {
+        "parsers": f"--text {book} --parsers phrasemill,spacy,corenlp --processes 2",
+        "sentences": f"--gold {gold}",
+        "extraction": f"--input {dump}",
+        "links": f"{dump}",
+        "mentions": f"--input {dump}",
+        "redirects": "--rows 60000",
+        "pairs": f"--mentions 20000 --work {folder}/pairs",
+        "flow": f"--graph {folder}/flow.mmd {FEW}",
+        "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
+        "kills": f"--moments 2 --folder {folder}/kills {FEW}",
+        "endurance": f"{dump} --megabytes 1 --folder {folder}/long --plot {folder}/memory.svg {FEW}",
+        "gate": f"--output {folder}/gate --write {folder}/gate.json {FEW}",
+    }
+
+
+def python(*arguments: str) -> tuple[int, str]:
+    ended = subprocess.run(
+        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return ended.returncode, ended.stdout
+
+
+def main() -> int:
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with tarfile.open(sample_inputs()[1]) as books:
+            chapter = next(each for each in books if each.name.endswith(".txt"))
+            text = books.extractfile(chapter)
+            assert text is not None
+            (folder / "book.txt").write_bytes(text.read()[:40_000])
+        made = python("-m", "pipelines.parse_sentences", "--output", f"{folder}/base-sentences", *FEW.split())
+        assert not made[0], made[1]
+        for benchmark, arguments in commands(folder).items():
+            began = time.monotonic()
+            if benchmark == "sentences" and not TEST_DATA.is_dir():
+                print(f"{benchmark}: skipped: no test data in {TEST_DATA}", flush=True)
+                continue
+            status, said = python("-m", f"benchmarks.{benchmark}", *arguments.split())
+            failed += status != 0
+            outcome = f"FAILED, exit status {status}\n{said[-4000:]}" if status else "ok"
+            print(f"{benchmark}: {outcome}, {time.monotonic() - began:.0f} s", flush=True)
+            for line in said.splitlines():
+                if ": skipped: " in line:
+                    print(f"    {line}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
