@@ -28,6 +28,7 @@ import xxhash
 from pyarrow import fs
 
 from schemas.manifest import read_manifest
+from schemas.process import silence
 from schemas.storage import Folder
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Document
@@ -253,14 +254,15 @@ def options_of(command: Command, given: Sequence[str]) -> argparse.Namespace:
 
 def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str, float]]:
     """Build datasets; returns what it took, and each stage's seconds, from its first unit's start to its last's end."""
-    from pipelines import runners
+    from pipelines.engine.driver import run
+    from pipelines.engine.executors import PoolExecutor
     from pipelines.engine.progress import Progress
 
-    runners.silence()
+    silence()
     for each in builds:
         each.begin(resume=False)
     with Meter() as meter:
-        runners.run(builds, workers=workers, progress=Progress())
+        run(builds, PoolExecutor(workers), progress=Progress())
     seconds: dict[str, float] = {}
     for each in builds:
         seconds.update(read_manifest(each.output).run["wall_seconds"])
@@ -269,12 +271,13 @@ def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str
 
 def build_here(build: DatasetBuild) -> Iterator[tuple[str, list[Completion]]]:
     """Build a dataset in this process, and give the name and the records of each stage that is done."""
-    from pipelines.engine.stage import close_stage, open_stage, run_unit
+    from pipelines.engine.stage import close_stage, open_stage
+    from pipelines.engine.task_writer import do_unit
 
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage):
-            run_unit(build.work, stage, unit)
+            do_unit(build.work, stage, unit)
         yield stage.name, close_stage(build.work, stage)
     build.finish()
 
