@@ -5,7 +5,7 @@
 mwparserfromhell, another parser, says what links the wikitext has; what it leaves as text (comments, nowiki, galleries,
 markup that it gives up on) is searched for brackets, so that every "[[" of a page is a link or has its reason. A link
 whose place gives no reason against it (`REASONS`) has to be found: a link of ours with the same title, by MediaWiki's
-rules as they are written down here anew, and the same anchor but for whitespace, in the same order as far as possible.
+rules as they are written down here again, and the same anchor but for whitespace, in the same order as far as possible.
 What is not found, and each link of ours that is none of these, is unexplained and listed.
 """
 

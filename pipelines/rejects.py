@@ -97,7 +97,7 @@ def _find(folder: Folder) -> Found:
     if not folder.exists(f"{WORK}/build.json"):
         raise UserError(f"{folder}: neither a dataset nor an unfinished run; give the --output of a run")
     found = Found(False, {}, [], [])
-    begun = folder.read_json(f"{WORK}/build.json", remedy="start the run anew with --overwrite")
+    begun = folder.read_json(f"{WORK}/build.json", remedy="start the run again with --overwrite")
     for stage in begun["parts"]:  # the stages in order, among other things
         for completion in _completions(folder, stage):
             if completion.ledger:

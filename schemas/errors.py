@@ -37,7 +37,7 @@ _FAULTS = {
     errno.ENFILE: ("too many files are open", "raise the limit of this machine"),
 }
 _LATER = "when the cause is mended, go on with --resume"
-_GONE = ("is gone", "bring it back and go on with --resume, or start anew with --overwrite")
+_GONE = ("is gone", "bring it back and go on with --resume, or start again with --overwrite")
 
 _STORE_FAULTS = {
     "NO_SUCH_BUCKET": ("the bucket does not exist", "make it, or add ?allow_bucket_creation=true to the address"),

@@ -127,7 +127,7 @@ def test_sigterm_ends_the_job_on_the_cluster_too(endpoint: str, cluster: Cluster
 def test_a_cluster_that_tries_again_goes_on_without_a_worker_that_was_killed(
     jar: Path, libraries: list[Path], books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """A restart begins the whole job anew: what was done stays done, a dataset that is finished among it."""
+    """A restart begins the whole job again: what was done stays done, a dataset that is finished among it."""
     output = tmp_path / "mix"
     restarts = {
         "restart-strategy.type": "fixed-delay",

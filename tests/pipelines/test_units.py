@@ -457,7 +457,7 @@ def test_what_is_missing_may_be_unfinished_or_another(chapters, tmp_path, capsys
     assert main(parse_sentences.COMMAND, [*other, *sentences]) == 2
     assert re.search(
         r"c-documents: holds a dataset made from other inputs or with other options; choose another --output, or make "
-        r"it anew: .*extract_documents --input .* --shard-bytes 700 --output .*/c-documents --overwrite\n",
+        r"it again: .*extract_documents --input .* --shard-bytes 700 --output .*/c-documents --overwrite\n",
         capsys.readouterr().err,
     )
 

@@ -236,7 +236,7 @@ def test_an_output_deleted_under_the_run(tmp_path: Path) -> None:
     for unit in open_stage(build.work, first):
         do_unit(build.work, first, unit)
     shutil.rmtree(output)
-    with pytest.raises(UserError, match=r"was deleted under the run; start anew with --overwrite"):
+    with pytest.raises(UserError, match=r"was deleted under the run; start again with --overwrite"):
         close_stage(build.work, first)
     run_words(output, resume=True)
 
@@ -285,7 +285,7 @@ def test_units_with_damaged_records_or_files_are_done_again(
 @pytest.mark.parametrize(
     ("name", "says", "then"),
     [
-        ("build.json", "was cut short or changed .*; start anew with --overwrite", "overwrite"),
+        ("build.json", "was cut short or changed .*; start again with --overwrite", "overwrite"),
         ("count/plan.json", "was cut short or changed .*; delete this file and go on with --resume", "delete"),
         ("count/completions.json", "was cut short or changed .*; delete this file and go on with --resume", "delete"),
     ],

@@ -168,7 +168,7 @@ def load_masker(rules: MaskRules) -> Masker:
     if rules.digest and rules.digest != subtokens.digest():
         raise UserError(
             f"the tokenizer {rules.tokenizer!r}: is not the one that was named when this was begun; bring that back, "
-            "or begin anew with --overwrite"
+            "or begin again with --overwrite"
         )
     return Masker(rules.mask_token, subtokens)
 

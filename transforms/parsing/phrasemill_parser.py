@@ -33,7 +33,7 @@ class PhrasemillParser:
     VP, PP, ADJP, ADVP, S and SBAR, tags the Penn Treebank's, both as GUM uses them.
 
     A sentence's result is a function of its words: neither the other sentences of a call nor `threads` change it. A
-    parser takes one call at a time; it can be pickled, and then loads its file anew. UserError for a file that is no
+    parser takes one call at a time; it can be pickled, and then loads its file again. UserError for a file that is no
     such network, and for options out of range.
     """
 

@@ -21,7 +21,7 @@ MAX_CHUNK_CHARS = 250
 """Longer text without whitespace is tokenised in parts: spaCy's time grows with the square of its length."""
 
 KEPT_CHUNKS = 200_000
-"""Chunks whose tokens are kept between texts; with more than that many, all are forgotten and learned anew."""
+"""Chunks whose tokens are kept between texts; with more than that many, all are forgotten and learned again."""
 
 ZONE_CHUNKS = 500
 """Chunks that spaCy sees before it forgets their words again."""
@@ -47,7 +47,7 @@ class Tokenizer:
         self._renew()
 
     def _renew(self) -> None:
-        """Start anew: for all its zones of memory, spaCy's vocabulary takes some of it for each new word."""
+        """Start again: for all its zones of memory, spaCy's vocabulary takes some of it for each new word."""
         self._kept.clear()
         self._nlp = spacy.blank("en")
         self._tokenizer = cast(spacy.tokenizer.Tokenizer, self._nlp.tokenizer)

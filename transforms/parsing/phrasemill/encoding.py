@@ -183,7 +183,7 @@ class _Places(dict[str, int]):
         self.forget(-1)
 
     def forget(self, most: int = CACHED_CHARACTERS) -> None:
-        """Start anew, if what is remembered has more than this many characters."""
+        """Start again, if what is remembered has more than this many characters."""
         if self.characters > most:
             self.clear()
             self.characters = 0

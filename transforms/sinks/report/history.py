@@ -56,7 +56,7 @@ class Pace(NamedTuple):
 def lineage(folder: Folder, manifest: Manifest) -> list[tuple[Folder, Manifest]]:
     """The datasets that this one was made from, as far as they can be found, and itself last; each once.
 
-    One that was moved or written anew (another fingerprint) is left out.
+    One that was moved or written again (another fingerprint) is left out.
     """
     found: dict[str, tuple[Folder, Manifest]] = {}
 
