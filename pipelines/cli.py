@@ -91,7 +91,7 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
 
     def stop(signum: int, frame: object) -> None:
         received.append(signum)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(signum)  # Beam makes a RuntimeError of one without an argument
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
