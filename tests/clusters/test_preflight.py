@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,7 +112,7 @@ def fill(arguments: list[str], **places: object) -> list[str]:
             "FlinkRunner",
             ["--flink_job_server_jar=<jar>", "--environment_config=<server>,localhost:1"],
             S3,
-            "Flink takes one address",
+            "takes one address, at which each machine finds the pool of its own",
         ),
         ("FlinkRunner", ["--job_endpoint=<nobody>"], S3, "no job server answers there"),
         ("DataflowRunner", GOOGLE[1:], ["gs://b/wiki"], "needs --project=ID"),
@@ -138,11 +137,9 @@ def test_a_mistake_is_one_line_with_its_remedy(
     monkeypatch.setattr(preflight, "has_google_extra", lambda: True)
     (tmp_path / "job-server.jar").touch()
     arguments = fill(arguments, server=server, nobody=nobody, jar=tmp_path / "job-server.jar")
-    began = time.monotonic()
     with pytest.raises(UserError, match=error) as raised:
         prepare(runner, arguments, places)
     assert "\n" not in str(raised.value)
-    assert time.monotonic() - began < 10  # a name that does not resolve may take seconds
 
 
 def test_dataflow_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,9 +214,8 @@ def test_what_is_not_given_is_added(
 
 
 def test_workers_on_this_machine_may_use_its_disk(server: str) -> None:
-    arguments = [f"--job_endpoint={server}", f"--environment_config={server}, localhost:1"]
+    arguments = [f"--job_endpoint={server}", "--environment_config=localhost:1"]
     submission = prepare("PortableRunner", arguments, ["/tmp/wiki", "/tmp/in.bz2"])
-    assert submission.pools == (server, "localhost:1")
     assert submission.notices == (
         "no worker pool answers at localhost:1 from here: right only where the runner's machines have one there",
     )
