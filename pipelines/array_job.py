@@ -19,9 +19,9 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.lease import refuse_second
+from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
-from pipelines.engine.worker_pool import Limits
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.records import record_name

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines import options
+from pipelines.engine.limits import LIMITS, Limits
 from schemas.addresses import is_address
 from schemas.errors import UserError, storage_error
 from schemas.process import limit_threads, silence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.executors import Executor
     from pipelines.engine.preflight import Submission
-    from pipelines.engine.worker_pool import Limits
     from schemas.storage import Folder
 
 SMALL_INPUT = 1 << 16
@@ -108,14 +108,16 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
 
 def _failed(error: BaseException) -> int:
     """Say what ended a run; the exit status."""
-    from pipelines.engine.stage import StageError
-
+    if not isinstance(error, Exception):
+        raise error  # argparse's SystemExit
     if isinstance(error, UserError):
         print(f"error: {error}", file=sys.stderr)
         return 2
     if isinstance(error, OSError):
         print(f"error: {storage_error(error, final=True)}", file=sys.stderr)
         return 2
+    from pipelines.engine.stage import StageError
+
     if isinstance(error, StageError):
         if error.__cause__:
             traceback.print_exception(error.__cause__)
@@ -265,6 +267,4 @@ def _executor(
 
 
 def _limits(chosen: argparse.Namespace) -> Limits:
-    from pipelines.engine.worker_pool import LIMITS
-
     return LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))

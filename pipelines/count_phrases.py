@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from pipelines import corpus, options
+from pipelines import options
 from pipelines.cli import Command, main
-from schemas.storage import Folder
+
+if TYPE_CHECKING:
+    from pipelines.corpus import ChainDataset, Given
+    from schemas.storage import Folder
 
 
-def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.ChainDataset]:
+def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+    from pipelines import corpus
+
     chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
     return [*chain, corpus.phrases(chain[-1], options, output)]
 

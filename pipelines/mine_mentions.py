@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from pipelines import corpus, mention_corpus, options
+from pipelines import options
 from pipelines.cli import Command, main
-from schemas.storage import Folder
+
+if TYPE_CHECKING:
+    from pipelines.corpus import ChainDataset, Given
+    from schemas.storage import Folder
 
 
-def build(source: corpus.Given, options: argparse.Namespace, output: Folder) -> list[corpus.ChainDataset]:
+def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+    from pipelines import mention_corpus
+
     chain = mention_corpus.mentions(source, options, output.beside("-mentions"), output.beside("-documents"))
     pairs = mention_corpus.pairs(chain[-1], options, output)
     if options.units:  # a slice is of the pairs, which need no aliases

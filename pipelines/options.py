@@ -1,4 +1,7 @@
-"""The options of the command lines, in groups, declared once for all pipelines."""
+"""The options of the command lines, in groups, declared once for all pipelines.
+
+`--help` imports this module and what it names: all of that is light.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,16 @@ import argparse
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from pipelines.engine.stage import Slice
-from pipelines.engine.worker_pool import LIMITS
+from pipelines.engine.limits import LIMITS
 from schemas.addresses import checked_arguments
 from schemas.errors import UserError
-from schemas.records import PAIR_KINDS, PHRASE_LABELS
 from transforms.parsing.registry import PARSERS
-from transforms.sources.duplicates import MODES
-from transforms.sources.formats import ReadOptions
-from transforms.sources.inputs import FORMATS
+from transforms.sources.formats import DEDUP_MODES, FORMAT_NAMES, ReadOptions
+
+if TYPE_CHECKING:
+    from pipelines.engine.stage import Slice
 
 _SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
 """Flags of Beam, such as --s3_secret_access_key."""
@@ -51,6 +53,8 @@ _share = _number(float, lambda number: 0 <= number < 1, "a number of 0 or more a
 
 
 def _slice(text: str) -> Slice:
+    from pipelines.engine.stage import Slice
+
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
     part = Slice(int(found[1]), int(found[2])) if found else None
     if part is None or not 1 <= part.number <= part.of:
@@ -105,13 +109,13 @@ def add_input(parser: argparse.ArgumentParser, *, takes: str) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add("--input", action="append", default=[], metavar="PATH", help=f"{takes}; may be repeated (default: the sample)")
-    add("--input-format", choices=sorted(FORMATS), help="instead of detecting it")
+    add("--input-format", choices=sorted(FORMAT_NAMES), help="instead of detecting it")
     add("--text-column", default=limits.text_column, metavar="NAME", help="of JSON lines and Parquet (default text)")
     add("--on-corrupt", choices=("fail", "skip"), default="fail", help="stop at damaged input, or reject it and go on")
     add("--max-documents", type=_positive, metavar="N", help="take the first N documents")
     add("--sample-documents", type=_rate, default=1.0, metavar="RATE", help="take a random share, by hash of the id")
     add("--sample-seed", type=int, default=0, metavar="N", help="of that share (default 0)")
-    add("--dedup", choices=MODES, default="off", help="leave out exact duplicates (default off)")
+    add("--dedup", choices=DEDUP_MODES, default="off", help="leave out exact duplicates (default off)")
     add("--shard-bytes", type=_positive, default=1 << 20, metavar="N", help="text in a shard of documents (1 MiB)")
     for name in ("max_page_bytes", "max_document_bytes", "max_nodes", "max_depth"):
         flag, default = "--" + name.replace("_", "-"), getattr(limits, name)
@@ -290,6 +294,8 @@ def _check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
 
 def choice_of_labels(text: str) -> tuple[str, ...]:
     """The labels of a comma-separated list, in their fixed order."""
+    from schemas.records import PHRASE_LABELS
+
     wanted = [label.strip().upper() for label in text.split(",") if label.strip()]
     unknown = [label for label in wanted if label not in PHRASE_LABELS]
     if unknown or not wanted:
@@ -299,6 +305,8 @@ def choice_of_labels(text: str) -> tuple[str, ...]:
 
 def kinds_of_pairs(options: argparse.Namespace) -> tuple[str, ...]:
     """The kinds of a comma-separated list, in their fixed order."""
+    from schemas.records import PAIR_KINDS
+
     wanted = {kind.strip().lower() for kind in options.pairs_by.split(",") if kind.strip()}
     if not wanted or wanted - {*PAIR_KINDS}:
         raise UserError(f"--pairs-by {options.pairs_by}: choose among {', '.join(PAIR_KINDS)}")

@@ -29,11 +29,12 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.engine.attempts import WorkerTraceback
 from pipelines.engine.executors import Executor, StageRun
+from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.preflight import HERE, Submission
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, StageError, Tally
 from pipelines.engine.worker_checks import Software, check_worker, software
-from pipelines.engine.worker_pool import LIMITS, Limits, WorkerPool, usable_cores
+from pipelines.engine.worker_pool import WorkerPool, usable_cores
 from schemas.addresses import without_secrets
 from schemas.errors import UserError, storage_error
 from schemas.manifest import is_dataset

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pipelines.engine.attempts import Task, attempt, fault_of, next_task
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.lease import check_lease
+from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import (
     WHOLE,
@@ -28,7 +29,7 @@ from pipelines.engine.stage import (
     open_stage,
 )
 from pipelines.engine.task_writer import TaskWriter
-from pipelines.engine.worker_pool import LIMITS, Limits, WorkerPool, resident_memory
+from pipelines.engine.worker_pool import WorkerPool, resident_memory
 from schemas.manifest import is_dataset
 
 

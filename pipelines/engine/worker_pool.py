@@ -28,23 +28,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.engine.attempts import ATTEMPTS, Failed, Task, attempt, fault_of, next_task
+from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, Stage, StageError, Tally, Work, note_fault
 from pipelines.engine.task_writer import TaskWriter, peak_memory
 from schemas.process import leave_out_pandas, limit_threads, silence
 
 _BEAT = 1.0
-
-
-class Limits(NamedTuple):
-    """When a worker counts as hung, in seconds."""
-
-    silent: float = 30.0  # no beat: it was stopped, or something holds the interpreter
-    idle: float = 300.0  # no progress, and its CPU does nothing: it waits for what does not come
-    stalled: float = 1800.0  # no progress
-
-
-LIMITS = Limits()
 
 
 class Beat(NamedTuple):

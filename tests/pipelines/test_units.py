@@ -30,10 +30,10 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.lease import Lease, read_run, read_slices, refuse_second, run_file
+from pipelines.engine.limits import LIMITS
 from pipelines.engine.progress import Progress, RunFigures
 from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
-from pipelines.engine.worker_pool import LIMITS
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder

@@ -16,9 +16,9 @@ from toy import poisoned_words
 
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
+from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import StageError
-from pipelines.engine.worker_pool import LIMITS, Limits
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from transforms.sources.formats import FORMAT_NAMES
 from transforms.sources.inputs import (
     FORMATS,
     Datasets,
@@ -213,7 +214,5 @@ def test_datasets(corpus: Path) -> None:
 
 
 def test_formats_are_named_after_themselves() -> None:
-    assert list(FORMATS) == [
-        *("wikipedia-xml", "wikipedia-html", "parquet", "archive", "jsonl", "wikitext-corpus", "text"),
-    ]
+    assert tuple(FORMATS) == FORMAT_NAMES
     assert all(each.version >= 1 for each in FORMATS.values())

@@ -14,8 +14,6 @@ from transforms.sources.items import Document, Link
 ID, TEXT, PARAGRAPH = 0, 1, 2
 """What a key is of: a document's id, its whole text, or one of its paragraphs."""
 
-MODES = ("off", "documents", "paragraphs")
-
 MIN_PARAGRAPH = 60
 """Shorter paragraphs are never duplicates: headings, list items and dialogue repeat for good reason."""
 

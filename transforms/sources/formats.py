@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
-
-from pyarrow import fs
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from transforms.sources.items import Item
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+FORMAT_NAMES = ("wikipedia-xml", "wikipedia-html", "parquet", "archive", "jsonl", "wikitext-corpus", "text")
+"""In the order in which a file is tried; plain text is last, because so much else is text too."""
+
+DEDUP_MODES = ("off", "documents", "paragraphs")
+"""What of exact duplicates is left out."""
 
 
 class InputFile(NamedTuple):

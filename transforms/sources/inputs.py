@@ -43,7 +43,7 @@ from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS
 FORMATS: dict[str, Format] = {
     each.name: each for each in (WIKIPEDIA_XML, WIKIPEDIA_HTML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
 }
-"""By name, in the order in which a file is tried; plain text is last, because so much else is text too."""
+"""By name, in the order of `FORMAT_NAMES`."""
 
 MANIFEST = "manifest.json"
 
