@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
+import pytest
 
-from pipelines import corpus, mine_contexts, options
-from pipelines.cli import Command
+from pipelines import cli, corpus, mine_contexts, options
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
@@ -166,6 +166,13 @@ def run_inline(build: DatasetBuild, *, order: int = 1) -> None:
     build.finish()
 
 
+def run_here(command: cli.Command, *arguments: str) -> None:
+    """A command in this process, whatever the size of its input."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "SMALL_INPUT", 1 << 40)
+        assert cli.main(command, arguments) == 0
+
+
 class Mined(NamedTuple):
     """What was mined: the datasets and their rows in order."""
 
@@ -181,7 +188,7 @@ class Mined(NamedTuple):
         return self.train + self.validation
 
 
-def parse_options(*flags: str, command: Command = mine_contexts.COMMAND) -> Any:
+def parse_options(*flags: str, command: cli.Command = mine_contexts.COMMAND) -> Any:
     """The options of a command."""
     parser = options.command(command.module, command.description, output=command.output)
     options.add_input(parser, takes=command.takes)

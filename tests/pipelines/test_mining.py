@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import Mined, Row, mine, mine_datasets, parse_options, shard, treebank_shards
+from literal import Mined, Row, mine, mine_datasets, parse_options, run_here, shard, treebank_shards
 from properties import examples
 
 from pipelines import corpus
@@ -87,22 +87,23 @@ def raw_files(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list
 DATASETS = ("out", "out-phrases", "out-sentences", "out-documents")
 
 
-def run(folder: Path, files: list[Path], *flags: str) -> Path:
+def arguments(folder: Path, files: list[Path]) -> list[str]:
     """The whole chain from raw files, by the command, in shards of a few documents."""
-    inputs = [f"--input={path}" for path in files]
-    assert main(COMMAND, [*inputs, f"--output={folder / 'out'}", "--shard-bytes=6000", *flags]) == 0
+    return [*(f"--input={path}" for path in files), f"--output={folder / 'out'}", "--shard-bytes=6000"]
+
+
+@pytest.fixture(scope="session")
+def made_here(raw_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process makes of the raw files."""
+    folder = tmp_path_factory.mktemp("here")
+    run_here(COMMAND, *arguments(folder, raw_files))
     return folder
 
 
 @pytest.fixture(scope="session")
-def one_worker(raw_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(tmp_path_factory.mktemp("one"), raw_files, "--workers=1")
-
-
-@pytest.fixture(scope="session")
-def real(one_worker: Path) -> Corpus:
+def real(made_here: Path) -> Corpus:
     """The raw files extracted and parsed."""
-    folders = [Folder(str(one_worker / name)) for name in ("out-documents", "out-sentences")]
+    folders = [Folder(str(made_here / name)) for name in ("out-documents", "out-sentences")]
     return Corpus(*(corpus.ChainDataset(folder, read_manifest(folder).fingerprint) for folder in folders))
 
 
@@ -395,18 +396,18 @@ def test_the_same_bytes_for_any_order_and_size_of_units(tmp_path, real, referenc
     assert [shards_of(tmp_path / "others" / name) for name in names] == wanted
 
 
-def test_the_same_bytes_for_any_workers_and_order_of_inputs(tmp_path, one_worker, raw_files, monkeypatch):
+def test_the_same_bytes_for_any_workers_and_order_of_inputs(tmp_path, made_here, raw_files, monkeypatch):
     monkeypatch.undo()  # it would not reach the worker processes
-    run(tmp_path, raw_files[::-1], "--workers=2")
+    assert main(COMMAND, [*arguments(tmp_path, raw_files[::-1]), "--workers=2"]) == 0
     for name in DATASETS:
-        assert shards_of(tmp_path / name) == shards_of(one_worker / name), name
+        assert shards_of(tmp_path / name) == shards_of(made_here / name), name
 
 
-def test_a_late_option_rebuilds_only_what_reads_it(tmp_path, one_worker, raw_files, monkeypatch, capsys):
+def test_a_late_option_rebuilds_only_what_reads_it(tmp_path, made_here, raw_files, monkeypatch, capsys):
     monkeypatch.undo()
-    shutil.copytree(one_worker, tmp_path / "copy")
-    before = {name: shards_of(one_worker / name) for name in DATASETS}
-    run(tmp_path / "copy", raw_files, "--workers=1", "--overwrite", "--seed=1")
+    shutil.copytree(made_here, tmp_path / "copy")
+    before = {name: shards_of(made_here / name) for name in DATASETS}
+    run_here(COMMAND, *arguments(tmp_path / "copy", raw_files), "--overwrite", "--seed=1")
     shown = capsys.readouterr().out
     for name in DATASETS[1:]:
         assert f"{tmp_path / 'copy' / name}: is there already and fits" in shown

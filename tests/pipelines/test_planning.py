@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import parse_options
+from literal import parse_options, run_here
 
 from pipelines import corpus
 from pipelines.cli import main
@@ -230,7 +230,7 @@ def sixteen_books(tale: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sixteen_made(sixteen_books: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("made") / "out"
-    assert main(COMMAND, [f"--input={sixteen_books}", f"--output={output}", "--workers=2", "--shard-bytes=12000"]) == 0
+    run_here(COMMAND, f"--input={sixteen_books}", f"--output={output}", "--shard-bytes=12000")
     return output
 
 
@@ -254,7 +254,7 @@ def test_the_same_book_sixteen_times(sixteen_books, sixteen_made, tmp_path):
 
 def test_all_of_a_small_input_is_measured(tale, tmp_path, capsys):
     (tmp_path / "tale.txt").write_text(tale)
-    flags = [f"--input={tmp_path}/tale.txt", f"--output={tmp_path}/out", "--workers=1"]
+    flags = [f"--input={tmp_path}/tale.txt", f"--output={tmp_path}/out"]
     assert main(COMMAND, [*flags, "--plan"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("all of the input was measured")

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import parse_options
+from literal import parse_options, run_here
 from pyarrow import fs
 
 from pipelines import corpus
-from pipelines.cli import main
 from pipelines.mine_mentions import COMMAND
 from pipelines.planning import pieces, tables
 from pipelines.planning.estimates import Estimate
@@ -178,7 +177,7 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-FLAGS = ("--shard-bytes=20000", "--validation-rate=0.2", "--workers=2")
+FLAGS = ("--shard-bytes=20000", "--validation-rate=0.2")
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +185,7 @@ def made(wiki: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the run makes of it."""
     output = tmp_path_factory.mktemp("made") / "out"
     tables_ = f"--tables={wiki.parent}/page.sql.gz"
-    assert main(COMMAND, [f"--input={wiki}", f"--output={output}", tables_, *FLAGS]) == 0
+    run_here(COMMAND, f"--input={wiki}", f"--output={output}", tables_, *FLAGS)
     return output
 
 

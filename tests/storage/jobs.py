@@ -1,4 +1,4 @@
-"""The main job on a small text, as a command, on any storage."""
+"""The main job on a small text, as a command or in this process, on any storage."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from pipelines.cli import main
+from pipelines.mine_contexts import COMMAND
+
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = ["--workers", "2", "--shard-bytes", "2500"]
+SHARDS = ("--shard-bytes", "2500")
 DATASETS = ("", "-documents", "-sentences", "-phrases")
 
 
@@ -27,6 +30,11 @@ def chapters() -> dict[str, bytes]:
         members = [each for each in archive if each.isfile()][:3]
         found = {os.path.basename(each.name): archive.extractfile(each).read()[:4000] for each in members}  # type: ignore[union-attr]
     return {name: text[: text.rindex(b".") + 1] for name, text in found.items()}
+
+
+def mine_here(inputs: str, output: str, *more: str) -> int:
+    """Do the job in this process; returns its exit status."""
+    return main(COMMAND, ["--input", inputs, "--output", output, *SHARDS, *more])
 
 
 def mine(inputs: str, output: str, *more: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
@@ -60,7 +68,19 @@ def _changed(environment: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def command(inputs: str, output: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", "pipelines.mine_contexts", "--input", inputs, "--output", output, *OPTIONS, *more]
+    return [
+        sys.executable,
+        "-m",
+        "pipelines.mine_contexts",
+        "--input",
+        inputs,
+        "--output",
+        output,
+        "--workers",
+        "2",
+        *SHARDS,
+        *more,
+    ]
 
 
 def check(*datasets: str) -> subprocess.CompletedProcess[str]:

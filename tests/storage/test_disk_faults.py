@@ -201,31 +201,28 @@ def test_a_full_disk_ends_the_workers(tmpfs: Path, words: dict[str, str]) -> Non
     assert hashes(tmpfs / "words") == words
 
 
-@pytest.mark.heavy  # three runs
-def test_the_main_job_on_a_full_disk(tmpfs: Path, tmp_path: Path) -> None:
+def test_the_main_job_on_a_full_disk(tmpfs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     for name, text in jobs.chapters().items():
         (tmp_path / "in" / name).write_bytes(text)
     subprocess.run(["mount", "-o", "remount,size=160k", str(tmpfs)], check=True)
-    failed = jobs.mine(str(tmp_path / "in"), str(tmpfs / "c"))
-    assert failed.returncode == 2, failed.stderr
-    assert "Traceback" not in failed.stderr
-    assert failed.stderr.splitlines()[-1].startswith(f"error: {tmpfs}/c")
-    assert "no space is left on its disk; free some, then go on with --resume" in failed.stderr
+    assert jobs.mine_here(str(tmp_path / "in"), str(tmpfs / "c")) == 2
+    failed = capsys.readouterr().err
+    assert "Traceback" not in failed
+    assert failed.splitlines()[-1].startswith(f"error: {tmpfs}/c")
+    assert "no space is left on its disk; free some, then go on with --resume" in failed
     subprocess.run(["mount", "-o", "remount,size=8m", str(tmpfs)], check=True)
-    done = jobs.mine(str(tmp_path / "in"), str(tmpfs / "c"), "--resume")
-    assert done.returncode == 0, done.stderr
-    whole = jobs.mine(str(tmp_path / "in"), str(tmp_path / "out" / "c"))
-    assert whole.returncode == 0
+    assert jobs.mine_here(str(tmp_path / "in"), str(tmpfs / "c"), "--resume") == 0
+    assert jobs.mine_here(str(tmp_path / "in"), str(tmp_path / "out" / "c")) == 0
     assert hashes(tmpfs) == hashes(tmp_path / "out")
 
 
-def test_a_read_only_output(tmpfs: Path, tmp_path: Path) -> None:
+def test_a_read_only_output(tmpfs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(tmpfs)], check=True)
-    failed = jobs.run(jobs.command("tests/storage/jobs.py", str(tmpfs / "c"), "--input-format", "text"))
-    assert failed.returncode == 2
-    assert f"error: {tmpfs}/c-documents/_work/build.json: its file system can only be read; choose" in failed.stderr
-    assert "Traceback" not in failed.stderr
+    assert jobs.mine_here(__file__, str(tmpfs / "c"), "--input-format", "text") == 2
+    failed = capsys.readouterr().err
+    assert f"error: {tmpfs}/c-documents/_work/build.json: its file system can only be read; choose" in failed
+    assert "Traceback" not in failed
 
 
 def test_an_output_deleted_under_the_run(tmp_path: Path) -> None:

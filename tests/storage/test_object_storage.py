@@ -184,8 +184,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     (scratch / "in").mkdir()
     for name, text in jobs.chapters().items():
         (scratch / "in" / name).write_bytes(text)
-    done = jobs.mine(str(scratch / "in"), str(scratch / "out" / "c"))
-    assert done.returncode == 0, done.stderr
+    assert jobs.mine_here(str(scratch / "in"), str(scratch / "out" / "c")) == 0
     return jobs.files(scratch / "out")
 
 
@@ -196,13 +195,14 @@ def uploaded(store: Store) -> str:
     return store.address("in")
 
 
-def test_the_same_bytes_as_on_a_disk(store: Store, uploaded: str, local: dict[str, bytes]) -> None:
-    done = jobs.mine(uploaded, store.address("out/c"))
-    assert done.returncode == 0, done.stderr
+def test_the_same_bytes_as_on_a_disk(
+    store: Store, uploaded: str, local: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert jobs.mine_here(uploaded, store.address("out/c")) == 0
     found = store.objects("out")
     assert found.keys() == local.keys()
     assert jobs.shards(found) == jobs.shards(local)
-    assert_hidden(done.stdout, done.stderr, *found.values())
+    assert_hidden(*capsys.readouterr(), *found.values())
     for name in (f"c{each}/manifest.json" for each in jobs.DATASETS):
         here, there = json.loads(found[name]), json.loads(local[name])
         assert {**here, "run": None} == {**there, "run": None}
