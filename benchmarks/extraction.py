@@ -1,38 +1,88 @@
-"""Wikipedia extraction side by side: ours (with its links), gensim's WikiCorpus filter, mwparserfromhell.
+"""Readers of Wikipedia dumps side by side: ours, gensim's, mwparserfromhell, wikipedia2vec's, and commands on a dump.
 
-    python -m benchmarks.extraction --input enwiki.xml.bz2 --json extraction.json
+    python -m benchmarks.extraction --input enwiki.xml.bz2 --plain --only phrasemill gensim mwparserfromhell
+    python -m benchmarks.extraction --input enwiki-fragment.xml.bz2 --megabytes 10 --json mentions.json
 
-Each reader reads all inputs in a process of its own: CPU seconds, megabytes (10^6 bytes) of XML a CPU second, peak
-memory of the process, libraries included. The XML is decompressed beforehand, so that all do the same work: from XML to
-the plain text of the articles. gensim's filter drops the links; mwparserfromhell's strip_code keeps their text only.
+Each reads the dump in a process of its own, on one core; commands take --workers processes. MB are 10^6 bytes of what
+is read: with --plain the XML, decompressed beforehand; else a bz2 of several streams, made of varied copies of the dump
+until it has so many megabytes, and decompressing counts. Memory is that of all processes, libraries included.
+
+Links are all that each gives: wikipedia2vec counts those to categories and other wikis too, gensim those to other
+wikis, mwparserfromhell also those in templates and references. `gensim` and `mwparserfromhell` give text alone.
 """
 
 from __future__ import annotations
 
 import bz2
+import pickle
+import re
 import tempfile
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from benchmarks import harness
+from schemas.manifest import read_manifest
+from schemas.storage import Folder
+
+PAGES_A_STREAM = 100  # as in Wikimedia's multistream dumps
 
 Reader: TypeAlias = Callable[[Path], Iterator[tuple[str, int]]]
 """A dump to the text of each article and the number of its links."""
 
 
-class Measured(NamedTuple):
-    documents: int
-    characters: int
+class Result(NamedTuple):
     links: int
     seconds: float  # by the clock
     cpu_seconds: float
     peak_mib: int
 
 
+# ---- Readers, in one process
+
+
 def phrasemill() -> Reader:
     return lambda path: ((document.text, len(document.links)) for document in harness.documents(path))
+
+
+def phrasemill_mentions() -> Reader:
+    """Links in their sentences, filtered; each title is taken for itself, for redirects are known at the end only."""
+    from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+
+    class Titles(dict[str, Target]):
+        def __missing__(self, title: str) -> Target:
+            return Target("", title, "title")
+
+    rules, titles = MentionRules(), Titles()
+
+    def read(path: Path) -> Iterator[tuple[str, int]]:
+        for document in harness.documents(path):
+            links = [link._asdict() for link in document.links]
+            filtered: Counter[str] = Counter()
+            found = sum(1 for _ in find_mentions(Source(document.title, document.text, links), titles, rules, filtered))
+            assert found + filtered.total() == len(links)
+            yield document.text, len(links)
+
+    return read
+
+
+def wikipedia2vec() -> Reader:
+    """What its build-dump-db does with a page, unpacked again to count."""
+    from wikipedia2vec.dump_db import _parse_page
+    from wikipedia2vec.utils.wiki_dump_reader import WikiDumpReader
+
+    def read(path: Path) -> Iterator[tuple[str, int]]:
+        for page in WikiDumpReader(str(path)):
+            parsed = _parse_page(page, None)
+            if parsed is not None and parsed[0] == "page":
+                paragraphs = pickle.loads(zlib.decompress(parsed[1][1]))[0]
+                yield "".join(text for text, _, _ in paragraphs), sum(len(links) for _, links, _ in paragraphs)
+
+    return read
 
 
 def wikitexts() -> Callable[[Path], Iterator[str]]:
@@ -55,6 +105,13 @@ def gensim() -> Reader:
     return lambda path: ((filter_wiki(text), 0) for text in articles(path))
 
 
+def gensim_links() -> Reader:
+    from gensim.corpora.wikicorpus import filter_wiki, find_interlinks
+
+    articles = wikitexts()
+    return lambda path: ((filter_wiki(text), len(find_interlinks(text))) for text in articles(path))
+
+
 def mwparserfromhell() -> Reader:
     import mwparserfromhell as parser
 
@@ -62,43 +119,125 @@ def mwparserfromhell() -> Reader:
     return lambda path: ((parser.parse(text).strip_code(), 0) for text in articles(path))
 
 
-READERS = (phrasemill, gensim, mwparserfromhell)
+def mwparserfromhell_links() -> Reader:
+    import mwparserfromhell as parser
+
+    parsed = (lambda articles: lambda path: map(parser.parse, articles(path)))(wikitexts())
+    return lambda path: ((code.strip_code(), len(code.filter_wikilinks())) for code in parsed(path))
 
 
-def measure(reader: Callable[[], Reader], paths: list[Path]) -> Measured:
-    """Read everything in this process; the time is without loading the reader."""
+READERS = {
+    each.__name__: each
+    for each in (
+        *(phrasemill, phrasemill_mentions, wikipedia2vec),
+        *(gensim, gensim_links, mwparserfromhell, mwparserfromhell_links),
+    )
+}
+
+
+def read_all(reader: Callable[[], Reader], path: Path) -> Result:
+    """Read a dump in this process; the time is without loading the reader."""
     read = reader()
     with harness.Meter() as meter:
-        found = [(len(text), links) for path in paths for text, links in read(path)]
-    characters, links = map(sum, zip(*found, strict=True))
-    return Measured(len(found), characters, links, meter.seconds, meter.cpu_seconds, meter.peak >> 20)
+        links = sum(links for _, links in read(path))
+    return Result(links, meter.seconds, meter.cpu_seconds, meter.peak >> 20)
+
+
+# ---- Commands: the arguments of Python, and what counts the links in the output
+
+
+def pipeline(module: str, mentions: str, dump: Path, folder: Path, workers: int) -> tuple[list[str], Callable[[], int]]:
+    def links() -> int:
+        stages = read_manifest(Folder(str(folder / mentions))).stages
+        return next(stage.ledger.read for stage in stages if stage.ledger)
+
+    arguments = ["--input", str(dump), "--output", str(folder / module), "--workers", str(workers)]
+    return ["-m", f"pipelines.{module}", *arguments], links
+
+
+def wikipedia2vec_db(dump: Path, folder: Path, workers: int) -> tuple[list[str], Callable[[], int]]:
+    """Its command build-dump-db."""
+
+    def links() -> int:
+        from wikipedia2vec.dump_db import DumpDB
+
+        db = DumpDB(str(folder / "dump.db"))
+        return sum(len(paragraph.wiki_links) for title in db.titles() for paragraph in db.get_paragraphs(title))
+
+    arguments = ["build-dump-db", str(dump), str(folder / "dump.db"), "--pool-size", str(workers)]
+    return ["-c", "from wikipedia2vec.cli import cli; cli()", *arguments], links
+
+
+COMMANDS: dict[str, Callable[[Path, Path, int], tuple[list[str], Callable[[], int]]]] = {
+    "find_mentions": partial(pipeline, "find_mentions", "find_mentions"),
+    "mine_mentions": partial(pipeline, "mine_mentions", "mine_mentions-mentions"),
+    "wikipedia2vec_db": wikipedia2vec_db,
+}
+
+
+def result(name: str, dump: Path, folder: Path, workers: int) -> Result:
+    if name in READERS:
+        return harness.apart(partial(read_all, READERS[name], dump))[0]
+    command, links = COMMANDS[name](dump, folder, workers)
+    with harness.Meter() as meter:
+        harness.run(*command)
+    return Result(links(), meter.seconds, meter.cpu_seconds, meter.added >> 20)
+
+
+# ---- The input
+
+
+def larger(dump: Path, megabytes: float, out: Path) -> None:
+    """A bz2 of varied copies of a dump, many streams, at least so large."""
+    xml = harness.xml_of(dump)
+    if _PAGE not in xml:
+        raise SystemExit(f"{dump}: has no line with {_PAGE!r}, as Wikimedia's dumps have for each page")
+    copies = max(1, -(-int(megabytes * 1e6) // len(bz2.compress(xml.encode()))))
+    with out.open("wb") as file:
+        for number, piece in enumerate(harness.varied(xml, copies)):
+            if number > 1:  # the first is the head, the second the dump's own pages
+                piece = _TITLE.sub(rf"\1 (copy {number})\2", piece)
+            pages = piece.split(_PAGE)
+            for first in range(0, len(pages), PAGES_A_STREAM):
+                stream = _PAGE.join(pages[first : first + PAGES_A_STREAM])
+                file.write(bz2.compress((stream if first == 0 else _PAGE + stream).encode()))
+
+
+_TITLE = re.compile(r"(<title>[^<]*)(</title>)")
+_PAGE = "  <page>"
 
 
 def main() -> None:
+    names = [*READERS, *COMMANDS]
     parser = harness.arguments(__doc__)
-    parser.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE", help="dumps, plain or .bz2")
-    arguments = parser.parse_args()
+    parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="a dump, plain or .bz2")
+    parser.add_argument("--plain", action="store_true", help="read the XML, decompressed")
+    parser.add_argument("--megabytes", type=float, default=0, help="make the input this large, as bz2 (default: as is)")
+    parser.add_argument("--workers", type=int, default=2, help="of the commands (default: %(default)s)")
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=f"of {names}")
+    options = parser.parse_args()
+    installed = find_spec("wikipedia2vec") is not None
     with tempfile.TemporaryDirectory() as folder:
-        plain = [Path(folder, f"{number}.xml") for number in range(len(arguments.input))]
-        for path, given in zip(plain, arguments.input, strict=True):
-            path.write_text(harness.xml_of(given), encoding="utf-8")
-        megabytes = sum(path.stat().st_size for path in plain) / 1e6
-        figures = {each.__name__: harness.apart(partial(measure, each, plain))[0] for each in READERS}
-    headings = ("reader", "MB/CPU s", "CPU s", "peak MiB", "documents", "characters", "links")
-    rows = [
-        (
-            name,
-            megabytes / each.cpu_seconds,
-            each.cpu_seconds,
-            each.peak_mib,
-            each.documents,
-            each.characters,
-            each.links,
-        )
-        for name, each in figures.items()
-    ]
-    harness.show(f"{megabytes:.1f} MB of XML", headings, rows)
-    harness.write(arguments.json, {name: each._asdict() for name, each in figures.items()})
+        dump = Path(folder, "dump.xml" if options.plain else "dump.xml.bz2")
+        if options.plain:
+            dump.write_text(harness.xml_of(options.input), encoding="utf-8")
+        else:
+            larger(options.input, options.megabytes, dump)
+        megabytes = dump.stat().st_size / 1e6
+        results = {
+            name: result(name, dump, Path(folder), options.workers)
+            for name in options.only
+            if installed or not name.startswith("wikipedia2vec")
+        }
+    rows = []
+    for name, each in results.items():
+        speeds = megabytes / each.seconds, megabytes / each.cpu_seconds
+        rows.append((name, *speeds, round(each.links / each.cpu_seconds), each.peak_mib, each.links))
+    headings = ("", "MB/s", "MB/CPU s", "links/CPU s", "MiB", "links")
+    harness.show(f"{dump.name} of {options.input.name}, {megabytes:.1f} MB", headings, rows)
+    if len(results) < len(options.only):
+        print("wikipedia2vec: skipped: not installed; pip install wikipedia2vec")
+    harness.write(options.json, {"megabytes": megabytes, **{name: each._asdict() for name, each in results.items()}})
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class Read(NamedTuple):
     """What a stage reads: files of some roles of an earlier stage, or of a dataset.
 
     `columns` as they are asked for, None for all. `replaced`: only the files that the stage writes another time. Each
-    byte of them counts once; `note` says where more or less is read, or what bounds it.
+    byte of them counts once.
     """
 
     stage: str
@@ -47,7 +47,6 @@ class Read(NamedTuple):
     roles: tuple[str, ...] = ("train",)
     columns: tuple[str, ...] | None = None
     replaced: bool = False
-    note: str = ""
 
 
 _TEXT = ("doc_id", "licence", "text")
@@ -56,42 +55,24 @@ _OWNER = ("doc_id", "source", "title", "url", "licence", "text")
 READS = (
     Read("find_duplicate_ids", "extract", "keys", ("keys",), tuple(KEYS.names)),
     Read("find_duplicates", "extract", "keys", ("keys",), tuple(KEYS.names)),
-    Read("find_duplicates", "find_duplicate_ids", "drops", ("drops",), note="all of it by every unit"),
+    Read("find_duplicates", "find_duplicate_ids", "drops", ("drops",)),  # all of it by every unit
     Read("drop", "find_duplicate_ids", "drops", ("drops",)),
     Read("drop", "find_duplicates", "drops", ("drops",)),
     Read("drop", "extract", "shards with a duplicate", replaced=True),
     Read("parse", "documents", "text", columns=_TEXT),
     Read("count", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("add_up", "count", "counts", ("counts",), tuple(COUNTS.names)),
-    Read("select", "add_up", "totals", ("totals",), note="at most --max-phrases rows a range; stops when it has them"),
+    Read("select", "add_up", "totals", ("totals",)),  # at most --max-phrases rows a range; stops when it has them
     Read("choose", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
-    Read("choose", "phrases", "phrases", columns=("phrase",), note="by every worker process"),
-    Read(
-        "keep",
-        "choose",
-        "places",
-        ("chosen",),
-        tuple(CHOSEN.names),
-        note="at most --contexts-per-phrase rows a phrase and unit",
-    ),
-    Read(
-        "keep",
-        "phrases",
-        "phrases",
-        columns=("phrase", "label", "frequency"),
-        note="a shard by each unit whose range of phrases meets it",
-    ),
+    Read("choose", "phrases", "phrases", columns=("phrase",)),  # by every worker process
+    # At most --contexts-per-phrase rows a phrase and unit, with a shard of phrases by each unit whose range meets it.
+    Read("keep", "choose", "places", ("chosen",), tuple(CHOSEN.names)),
+    Read("keep", "phrases", "phrases", columns=("phrase", "label", "frequency")),
     Read("cut", "keep", "places, phrases", ("kept",), tuple(KEPT.names)),
-    Read("cut", "sentences", "text, spans", columns=SENTENCE_COLUMNS, note="only shards with a chosen occurrence"),
-    Read("cut", "documents", "text", columns=_OWNER, note="only shards with a chosen occurrence"),
-    Read(
-        "order",
-        "cut",
-        "contexts",
-        ("cut-train", "cut-validation"),
-        tuple(CUT.names),
-        note="keys and contexts of the next ranges where a row finds no negative in its own",
-    ),
+    Read("cut", "sentences", "text, spans", columns=SENTENCE_COLUMNS),  # only shards with a chosen occurrence
+    Read("cut", "documents", "text", columns=_OWNER),  # the same
+    # Also keys and contexts of the next ranges where a row finds no negative in its own.
+    Read("order", "cut", "contexts", ("cut-train", "cut-validation"), tuple(CUT.names)),
 )
 
 
@@ -119,7 +100,6 @@ class Edge(NamedTuple):
     what: str
     rows: int
     bytes: int
-    note: str = ""
 
 
 def edges_of(written: Sequence[Written]) -> list[Edge]:
@@ -146,7 +126,7 @@ def edges_of(written: Sequence[Written]) -> list[Edge]:
 
 def _edge(read: Read, files: Sequence[Written]) -> Edge:
     size = sum(each.bytes_read(read.columns) for each in files)
-    return Edge(read.source, read.stage, read.what, sum(each.file.rows for each in files), size, read.note)
+    return Edge(read.source, read.stage, read.what, sum(each.file.rows for each in files), size)
 
 
 def shuffled(units: int) -> tuple[int, int]:
@@ -222,8 +202,8 @@ def show(measured: Measured) -> None:
     for each in measured.edges:
         a_token, a_row = f"{each.bytes / tokens:.3f}", each.bytes / max(each.rows, 1)
         edge = f"{each.source} -> {each.target}"
-        rows.append((edge, each.what, each.rows, each.bytes / 1e6, a_token, a_row, each.note))
-    harness.show(f"{tokens:,} tokens", ("edge", "what", "rows", "MB", "B/token", "B/row", ""), rows)
+        rows.append((edge, each.what, each.rows, each.bytes / 1e6, a_token, a_row))
+    harness.show(f"{tokens:,} tokens", ("edge", "what", "rows", "MB", "B/token", "B/row"), rows)
     without, with_windows = (each / tokens for each in (measured.shuffles, measured.shuffles_with_windows))
     print(f"all of Beam's shuffles: {without:.6f} B/token, {with_windows:.6f} with window and time")
     print(f"plans and completion records: {measured.records / tokens:.3f} B/token")

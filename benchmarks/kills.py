@@ -25,12 +25,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from benchmarks import harness
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage import Folder
 
-_MARK = f"PHRASEMILL_KILLS={os.getpid()}".encode()
+_MARK = f"PHRASEMILL_KILLS_{os.getpid()}"
 _DATASETS = ("", "-documents", "-sentences", "-phrases")
 _DONE_BEFORE = re.compile(r"^(\w+): [\d,]+ units? \(([\d,]+) done before\)", re.MULTILINE)
 
@@ -107,7 +109,8 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
             time.sleep(0.02)
         killed = "a worker" if workers else "nothing: it was at its end"
         if workers:
-            _kill(choice.choice(workers))
+            with contextlib.suppress(psutil.NoSuchProcess):
+                choice.choice(workers).kill()
     error = run.communicate()[1]
     if whole and run.returncode == -signal.SIGKILL:
         again = subprocess.run(command(arguments, output, "--resume"), capture_output=True, text=True, check=False)
@@ -124,38 +127,28 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
     if code:
         problems.append(f"exit status {code}: {error[-2000:]}")
     if alive := _processes():
-        problems.append(f"processes {alive} are left over")
+        problems.append(f"processes {[each.pid for each in alive]} are left over")
     return Outcome(moment, killed, sum(kept.values()), problems + left_over(output))
 
 
-def _processes() -> list[int]:
+def _processes() -> list[psutil.Process]:
     """The runs that this process began, and their workers, by a mark in their environment."""
     found = []
-    for each in Path("/proc").iterdir():
-        if each.name.isdigit() and int(each.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                marked = _MARK in (each / "environ").read_bytes().split(b"\0")
-                zombie = (each / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-                if marked and not zombie:
-                    found.append(int(each.name))
-    return found
-
-
-def _workers(pid: int) -> list[int]:
-    """The worker processes of a run."""
-    found = []
-    for each in _processes():
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
-            is_worker = any(b"multiprocessing.spawn" in word for word in words)
-            if is_worker and int(Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[1]) == pid:
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if each.pid != os.getpid() and each.environ().get(_MARK) and each.status() != psutil.STATUS_ZOMBIE:
                 found.append(each)
     return found
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+def _workers(pid: int) -> list[psutil.Process]:
+    """The worker processes of a run."""
+    found = []
+    for each in _processes():
+        with contextlib.suppress(psutil.Error):
+            if each.ppid() == pid and "multiprocessing.spawn" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
 
 
 def _wait_until_gone() -> None:
@@ -170,8 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="for the outputs (default: a temporary one)")
     chosen, rest = parser.parse_known_args(arguments)
-    name, value = _MARK.decode().split("=")
-    os.environ[name] = value
+    os.environ[_MARK] = "yes"
     folder = chosen.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     reference = folder / "reference"
