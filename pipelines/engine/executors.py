@@ -23,10 +23,13 @@ from pipelines.engine.stage import (
     Stage,
     StageError,
     Work,
+    check_rejects,
     close_stage,
     finished_unit,
     note_fault,
     open_stage,
+    read_completions,
+    sum_tallies,
 )
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.engine.worker_pool import WorkerPool, resident_memory
@@ -65,9 +68,12 @@ class StageRun:
 
     def close(self) -> None:
         """When all units are done."""
-        if self.part is not None:
-            return
         self._check_lease()
+        if self.part is not None:
+            done = filter(self.part.has, self.work.finished(self.stage.name))
+            total = sum_tallies(read_completions(self.work, self.stage, done))
+            check_rejects(self.work, self.stage, total, rate=self.max_reject_rate, expected=total.read)
+            return
         if is_dataset(self.work.folder):
             return
         close_stage(self.work, self.stage, max_reject_rate=self.max_reject_rate)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -137,7 +138,8 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path):
     try:
         deadline = time.monotonic() + 60
         while not (tmp_path / "docs" / RUN_FILE).exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.01)
+        first.send_signal(signal.SIGSTOP)  # or it might be at its end before the second begins
         for flag in ("--resume", "--overwrite"):
             second = subprocess.run([*command, flag], capture_output=True, text=True, check=False)
             assert second.returncode == 2
@@ -150,6 +152,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path):
         assert f"is being written by process {first.pid}" in shown.stdout
         assert shown.returncode == 0
     finally:
+        first.send_signal(signal.SIGCONT)
         first.terminate()
         error = first.communicate()[1]
     assert first.returncode == 143
