@@ -6,6 +6,7 @@ What is heavy is imported when it is needed: `--help` and a mistyped flag take a
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shlex
 import signal
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines import options
 from pipelines.engine.limits import LIMITS, Limits
-from schemas.addresses import is_address
+from schemas.addresses import checked_arguments, is_address
 from schemas.errors import UserError, storage_error
-from schemas.process import limit_threads, silence
+from schemas.process import leave_out_pandas, limit_threads, silence
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
@@ -106,6 +107,16 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
             signal.signal(each, handler)
 
 
+def run_tool(name: str, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+    """Run one of `pipelines/tools`, with errors as `main` has them. Returns the exit status."""
+    try:
+        chosen = parser.parse_args(checked_arguments(arguments))
+        leave_out_pandas()
+        return int(importlib.import_module(f"pipelines.tools.{name}").run(chosen))
+    except BaseException as error:
+        return _failed(error)
+
+
 def _failed(error: BaseException) -> int:
     """Say what ended a run; the exit status."""
     if not isinstance(error, Exception):
@@ -134,6 +145,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     chosen, beam_args = options.parse(parser, arguments)
     if not chosen.input:
         print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
+    leave_out_pandas()
     inputs = chosen.input or _sample()
     from pipelines import corpus
     from schemas.storage import Folder

@@ -6,37 +6,12 @@ python -m pipelines.rejects out/contexts-sentences --reason parser_error --examp
 from __future__ import annotations
 
 import argparse
-import difflib
-import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
-from schemas.addresses import checked_arguments
-from schemas.errors import UserError
-from schemas.manifest import Ledger, is_dataset, read_manifest
-from schemas.records import REJECT_REASONS
-from schemas.storage import Folder
-from transforms.sinks.figures import share
-from transforms.sinks.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
-from transforms.sinks.report.history import lineage
+from pipelines.cli import run_tool
 
 DESCRIPTION = "What a run rejected, with examples, and what it filtered; also while it goes on."
-
-_EXAMPLES = 3
-
-
-class Found(NamedTuple):
-    """What a directory tells: whether its dataset is finished, its ledgers by stage, and its files of rejects.
-
-    `before` are the datasets that it was made from and that have rejects of their own, with their number.
-    """
-
-    is_finished: bool
-    ledgers: dict[str, Ledger]
-    files: list[str]
-    before: list[tuple[str, int]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,139 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("dataset", metavar="DIR", help="a dataset, or the --output of an unfinished run")
     parser.add_argument("--reason", metavar="R", help="only this reason")
     parser.add_argument("--stage", metavar="S", help="only this stage")
-    parser.add_argument(
-        "--examples", type=int, default=_EXAMPLES, metavar="N", help=f"of each kind (default {_EXAMPLES})"
-    )
+    parser.add_argument("--examples", type=int, default=3, metavar="N", help="of each kind (default 3)")
     parser.add_argument("--json", action="store_true", help="for machines")
-    try:
-        chosen = parser.parse_args(checked_arguments(arguments))
-        folder = Folder(chosen.dataset)
-        found = _find(folder)
-        if chosen.reason is not None:
-            _check("reason", chosen.reason, REJECT_REASONS)
-        if chosen.stage is not None:
-            _check("stage", chosen.stage, found.ledgers)
-        shown = [
-            each
-            for each in refusals(found.ledgers)
-            if chosen.stage in (None, each.stage) and (chosen.reason is None or each.reason == chosen.reason)
-        ]
-        faults = [each for each in shown if each.is_fault]
-        rules = [each for each in shown if not each.is_fault and chosen.reason is None]
-        examples = reject_examples(folder, found.files, faults, most=max(chosen.examples, 0))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except FileNotFoundError as error:
-        print(f"error: {folder}: changed while it was read ({error}); try again", file=sys.stderr)
-        return 2
-    if chosen.json:
-        print(json.dumps(_as_json(folder, found, faults, rules, examples), indent=1))
-    else:
-        print("\n".join(_lines(folder, found, faults, rules, examples)))
-    return 0
-
-
-def _check(what: str, given: str, known: Collection[str]) -> None:
-    if given not in known:
-        near = difflib.get_close_matches(given, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "there are " + ", ".join(sorted(known))
-        raise UserError(f"--{what} {given}: there is no such {what}; {hint}")
-
-
-def _find(folder: Folder) -> Found:
-    """What the directory tells. UserError if it is neither a dataset nor holds an unfinished run."""
-    if is_dataset(folder):
-        manifest = read_manifest(folder)
-        before = [
-            (str(each), sum(ledger.rejected.total() for ledger in ledgers_of(made_from).values()))
-            for each, made_from in lineage(folder, manifest)[:-1]
-        ]
-        return Found(True, ledgers_of(manifest), reject_files(manifest), [each for each in before if each[1]])
-    if not folder.exists(f"{WORK}/build.json"):
-        raise UserError(f"{folder}: neither a dataset nor an unfinished run; give the --output of a run")
-    found = Found(False, {}, [], [])
-    begun = folder.read_json(f"{WORK}/build.json", remedy="start the run again with --overwrite")
-    for stage in begun["parts"]:  # the stages in order, among other things
-        for completion in _completions(folder, stage):
-            if completion.ledger:
-                found.ledgers[stage] = found.ledgers.get(stage, Ledger(completion.ledger.counts)) + completion.ledger
-            found.files.extend(each.path for each in completion.files if each.role == REJECTS_ROLE and each.rows)
-    return found
-
-
-def _completions(folder: Folder, stage: str) -> Iterator[Completion]:
-    """The units of a stage that are done; of two attempts at one, the first by name, which is the one that counts."""
-    done: dict[str, str] = {}
-    for name in folder.files(f"{WORK}/{stage}/done"):
-        if name.endswith(".json"):
-            done.setdefault(name.rpartition("/")[2].split(".")[0], name)
-    for name in done.values():
-        yield Completion.from_json(json.loads(folder.read(name)))
-
-
-_Examples = Mapping[tuple[str, str], Sequence[Reject]]
-
-
-def _lines(
-    folder: Folder, found: Found, faults: Sequence[Refusal], rules: Sequence[Refusal], examples: _Examples
-) -> Iterator[str]:
-    yield f"{folder}: {'finished' if found.is_finished else 'unfinished; of the units that are done'}"
-    for title, refused in (("rejected", faults), ("filtered", rules)):
-        yield ""
-        if refused:
-            yield from _table(title, refused)
-        else:
-            yield f"{title}: nothing"
-    for each in faults:
-        rejects = examples[each.stage, each.reason]
-        if rejects:
-            yield ""
-            yield f"{each.reason} in {each.stage}, {len(rejects):,} of {each.number:,}:"
-        for reject in rejects:
-            yield f"  {_printable(reject.source)}, {_printable(reject.position)}"
-            yield from (f"      {_printable(text)}" for text in (reject.excerpt, reject.exception) if text)
-    if found.before:
-        yield ""
-        yield "rejects of the datasets that it was made from:"
-        yield from (f"  {number:>9,}  python -m pipelines.rejects {place}" for place, number in found.before)
-
-
-def _table(title: str, refused: Sequence[Refusal]) -> Iterator[str]:
-    rows = [("stage", title, "count", "share", "meaning")]
-    rows += [
-        (each.stage, each.reason, f"{each.number:,}", share(each.number, each.read), f"{each.meaning}")
-        for each in refused
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(4)]
-    for stage, reason, number, part, meaning in rows:
-        left = f"{stage:<{widths[0]}}  {reason:<{widths[1]}}  {number:>{widths[2]}}  {part:>{widths[3]}}"
-        yield f"{left}  {meaning}"
-
-
-def _printable(text: str) -> str:
-    """A text on one line; what a terminal would obey is spelled out."""
-    words = " ".join(text.split())
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
-
-
-def _as_json(
-    folder: Folder, found: Found, faults: Sequence[Refusal], rules: Sequence[Refusal], examples: _Examples
-) -> dict[str, Any]:
-    def described(each: Refusal) -> dict[str, Any]:
-        named = {"stage": each.stage, "reason": each.reason, "meaning": each.meaning, "number": each.number}
-        return {**named, "read": each.read, "counts": each.counts}
-
-    return {
-        "dataset": str(folder),
-        "finished": found.is_finished,
-        "rejected": [
-            {**described(each), "examples": [reject._asdict() for reject in examples[each.stage, each.reason]]}
-            for each in faults
-        ],
-        "filtered": [described(each) for each in rules],
-        "made_from": [{"dataset": place, "rejects": number} for place, number in found.before],
-    }
+    return run_tool("rejects", parser, arguments)
 
 
 if __name__ == "__main__":

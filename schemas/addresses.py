@@ -16,13 +16,13 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-import pyarrow as pa
-from pyarrow import fs
-
 from schemas.errors import StorageError
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 _QUERY = re.compile(r"\?(?=[A-Za-z_][\w.-]*=)")  # "?" alone is a wildcard
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -121,6 +121,8 @@ def without_secrets(text: str) -> str:
 
 def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
     """The filesystem of a path or address, and the path within it (absolute on a local disk)."""
+    from pyarrow import fs
+
     if not is_address(uri):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
     address = parse(uri)
@@ -162,6 +164,9 @@ def _bucket(rest: str) -> str:
 @lru_cache(maxsize=64)
 def _open(uri: str) -> tuple[fs.FileSystem, str]:
     """One filesystem, and so one set of connections, for all that lies in one store."""
+    import pyarrow as pa
+    from pyarrow import fs
+
     address = parse(uri)
     and_more = uri + ("&" if address.query else "?")
     try:

@@ -21,7 +21,7 @@ from pipelines.corpus import to_build
 from pipelines.stages import mentions as mention_steps
 from pipelines.stages import pairs as pair_steps
 from pipelines.stages import units as unit_steps
-from schemas.check import check_dataset
+from schemas.dataset_checks import check_dataset
 from schemas.errors import UserError
 from schemas.keys import is_validation
 from schemas.manifest import read_manifest

@@ -12,7 +12,7 @@ from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
 from pipelines.stages.parse import Parse
 from schemas import records
-from schemas.check import check_dataset
+from schemas.dataset_checks import check_dataset
 from schemas.manifest import Input, read_manifest
 from schemas.storage import Folder
 

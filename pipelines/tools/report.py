@@ -1,0 +1,18 @@
+"""Writes the report of finished datasets again: the work of `python -m pipelines.report`."""
+
+from __future__ import annotations
+
+import argparse
+
+from schemas.dataset import Dataset
+from transforms.sinks.report import dataset_report
+
+REPORT = "report.html"
+
+
+def run(chosen: argparse.Namespace) -> int:
+    for directory in chosen.directories:
+        dataset = Dataset.open(directory)
+        dataset.folder.write(REPORT, dataset_report(dataset.folder, dataset.manifest).encode())
+        print(f"{dataset.folder}/{REPORT}")
+    return 0

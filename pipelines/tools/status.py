@@ -1,0 +1,128 @@
+"""How a run goes, told from what it writes down: the work of `python -m pipelines.status`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.engine.lease import holder, is_alive, read_run, read_slices
+from pipelines.engine.progress import RunFigures, bar_columns, duration
+from pipelines.engine.stage import Slice, Work
+from schemas.errors import UserError
+from schemas.manifest import is_dataset, read_manifest
+from schemas.storage import Folder
+
+RUNNING, ENDED = 0, 1
+
+
+def run(chosen: argparse.Namespace) -> int:
+    folder = Folder(chosen.dataset)
+    last, slices = read_run(folder), read_slices(folder)
+    if is_dataset(folder) or (last is None and not slices):
+        return _finished(folder, as_json=chosen.json)
+    if last is None or (not is_alive(last) and any(each["started"] > last["started"] for each in slices.values())):
+        return _slices(folder, slices, as_json=chosen.json)
+    alive = is_alive(last)
+    if chosen.json:
+        print(json.dumps({**last, "alive": alive}, indent=1))
+    else:
+        print("\n".join(report(folder, last, alive=alive, now=time.time())))
+    return RUNNING if alive else ENDED
+
+
+def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json: bool) -> int:
+    """What the slices of `--units` do, each by its mark, and how much of the stage is done in all."""
+    stage = next((each["stages"][-1]["name"] for each in marks.values() if each["stages"]), "")
+    work = Work(folder)
+    planned = stage and work.is_planned(stage)
+    done, units = (len(work.finished(stage)), len(work.units(stage))) if planned else (0, 0)
+    alive = {part for part, mark in marks.items() if is_alive(mark)}
+    if as_json:
+        found = [{**mark, "alive": part in alive} for part, mark in marks.items()]
+        print(json.dumps({"alive": bool(alive), "stage": stage, "units": units, "done": done, "slices": found}))
+    else:
+        print("\n".join(slices_report(folder, marks, alive, stage, done, units, now=time.time())))
+    return RUNNING if alive else ENDED
+
+
+def slices_report(
+    folder: Folder,
+    marks: Mapping[Slice, Mapping[str, Any]],
+    alive: Collection[Slice],
+    stage: str,
+    done: int,
+    units: int,
+    *,
+    now: float,
+) -> Iterator[str]:
+    """Slices in lines of text: those at work, then those that ended early."""
+    progress = f", {done:,} of {units:,} units of {stage} are done" if units else ""
+    well = sum(mark["state"] == "done" for mark in marks.values())
+    at_work = f"{len(alive):,} slice{' is' if len(alive) == 1 else 's are'} at work"
+    yield f"{folder}: {at_work}, {well:,} ended well{progress}"
+    rows = []
+    for part, mark in marks.items():
+        if part not in alive:
+            continue
+        figures = RunFigures.from_json(dict(mark))
+        columns = bar_columns(figures.stages[-1], figures.memory, now=now).values() if figures.stages else ("",) * 6
+        rows.append((f"slice {part}", f"process {mark['pid']} on {mark['host']}", *columns))
+    yield from _table(rows)
+    for part, mark in marks.items():
+        if part not in alive and mark["state"] != "done":
+            yield f"  slice {part}, process {mark['pid']} on {mark['host']}, {_ended(mark['state'])}"
+            yield f"    to go on: {mark['command']}"
+    newest = max(marks.values(), key=lambda mark: mark["started"])
+    yield f"to finish{', when no slice is at work any more' if alive else ''}: {newest['finish']}"
+
+
+def _finished(folder: Folder, *, as_json: bool) -> int:
+    if not is_dataset(folder) and folder.entries():
+        raise UserError(f"{folder}: no run has begun here, or what it left was deleted")
+    manifest = read_manifest(folder)
+    finished = manifest.run["finished"]
+    if as_json:
+        print(json.dumps({"state": "finished", "finished": finished, "rows": manifest.rows}, indent=1))
+    else:
+        print(f"{folder}: finished at {finished}, {manifest.rows:,} {manifest.record} records; see report.html in it")
+    return RUNNING
+
+
+def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -> Iterator[str]:
+    """A run in lines of text."""
+    figures = RunFigures.from_json(dict(run))
+    if alive:
+        yield f"{folder}: {holder(run)}"
+    else:
+        ended = _ended(run["state"])
+        yield f"{folder}: no run is at work; the last, of process {run['pid']} on {run['host']}, {ended}"
+        now = run["beat"]  # its figures are of that moment
+    rows = [(stage.name, *bar_columns(stage, figures.memory, now=now).values()) for stage in figures.stages]
+    yield from _table(rows)
+    if alive:
+        for each in figures.at_work:
+            done = each.tally.read or each.tally.rows
+            yield f"  worker {each.pid}: unit {each.unit}, {done:,} done of it, {each.memory / 1e9:.1f} GB"
+    faults = sum(stage.faults for stage in figures.stages)
+    ago = duration(max(now - run["started"], 0))
+    yield f"  {ago} since its start, {figures.peak_memory / 1e9:.1f} GB at most, {faults} failed attempts"
+    if not alive:
+        yield f"to go on: {run['command']}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as lines, their columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        yield "  " + "  ".join(cells).rstrip()
+
+
+def _ended(state: str) -> str:
+    return {"stopped": "was stopped", "running": "ended without a word"}.get(state, state)

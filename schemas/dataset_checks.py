@@ -1,0 +1,421 @@
+"""The checks of a whole dataset: its files, rows and manifest (`python -m schemas.check` says what is checked)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from schemas.checks import Broken, Violation, quoted
+from schemas.dataset import Dataset, RowGroup
+from schemas.errors import UserError
+from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
+from schemas.mention_checks import broken_pages
+from schemas.offsets import MADE_FROM, check_offsets, find_origin
+from schemas.record_checks import OPTIONS, checks_of
+from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
+from schemas.storage import Folder, parquet_file
+
+_SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
+_CARD = "README.md"
+
+_COPY = "copy the dataset again, or write it again with --overwrite"
+_CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
+_ROWS = "write the dataset again with --overwrite; if that does not help, report it as a fault of phrasemill"
+_STRANGER = "move it elsewhere: readers that take data/*.parquet would read it, too"
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be: where, what (expected and found), and how to mend it."""
+
+    place: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}; {self.remedy}"
+
+
+def check_dataset(path: str, *, documents: str | None = None, quick: bool = False) -> Iterator[Finding]:
+    """Every finding on a dataset, as they come up. UserError if there is no dataset in the directory.
+
+    `documents` says where the documents that it was made from lie, if not where the manifest says. `quick` leaves out
+    what needs the data to be read: hashes and rows.
+    """
+    folder = Folder(path)
+    if not folder.exists(MANIFEST):
+        read_manifest(folder)
+    try:
+        manifest = read_manifest(folder)
+    except UserError as error:
+        problem, _, remedy = str(error).removeprefix(f"{folder}/{MANIFEST}: ").rpartition("; ")
+        yield Finding(f"{folder}/{MANIFEST}", problem, remedy)
+        return
+    dataset = Dataset(folder, manifest)
+    malformed = list(_malformed(manifest))
+    yield from (_manifest_finding(folder, problem) for problem in malformed)
+    if malformed:
+        return
+    yield from _check_manifest(dataset)
+    yield from _check_ledgers(dataset)
+    sound = []
+    for shard, schema in _named(manifest):
+        findings = list(_check_file(folder, shard, schema, quick=quick))
+        yield from findings
+        if not findings:
+            sound.append(shard.path)
+    yield from _check_strangers(dataset)
+    if not quick:
+        yield from _check_rejects(dataset, sound)
+        yield from _check_pages(dataset, sound)
+        yield from _check_rows(dataset, sound)
+        if all(shard.path in sound for shard in manifest.shards):
+            yield from _check_offsets(dataset, documents)
+
+
+def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
+    """The files that a manifest names, with the schema that each should have."""
+    for shard in manifest.shards:
+        yield shard, manifest.schema
+    for side, shards in manifest.sides.items():
+        for shard in shards:
+            yield shard, _SIDES.get(side, manifest.schema)
+
+
+def _malformed(manifest: Manifest) -> Iterator[str]:
+    """Entries of a manifest that are not of their type, or name files that phrasemill would not write."""
+    groups = [(split, shards, True) for split, shards in manifest.splits.items()]
+    groups += [(side, shards, False) for side, shards in manifest.sides.items()]
+    for name, shards, is_split in groups:
+        for index, shard in enumerate(shards):
+            path = f"data/{name}-{index:05d}-of-{len(shards):05d}" if is_split else f"{name}/part-{index:05d}"
+            if shard.path != f"{path}.parquet":
+                yield f"file {index:,} of {quoted(name)} is {quoted(shard.path)} instead of {quoted(path + '.parquet')}"
+            if not (_is_count(shard.rows) and _is_count(shard.bytes) and isinstance(shard.sha256, str)):
+                yield f"{quoted(shard.path)} has rows {shard.rows!r}, bytes {shard.bytes!r}, sha256 {shard.sha256!r}"
+    counts = {f"licences, {name}": n for name, n in manifest.licences.items()}
+    for stage in manifest.stages:
+        counts |= {f"stage {stage.name}, counter {name}": n for name, n in stage.counters.items()}
+        if stage.ledger:
+            ledger = {"read": stage.ledger.read, "written": stage.ledger.written}
+            counts |= {f"stage {stage.name}, {name}": n for name, n in ledger.items()}
+            reasons = [*stage.ledger.filtered.items(), *stage.ledger.rejected.items()]
+            counts |= {f"stage {stage.name}, {name}": n for name, n in reasons}
+    for name in OPTIONS.get(manifest.record, ()):
+        if name not in manifest.options:
+            yield f"options lack {name!r}"
+    for name, n in counts.items():
+        if not _is_count(n):
+            yield f"{name}: {n!r} is no number of things"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
+    """What the manifest says twice must agree, and all must be known to this version."""
+    folder, manifest = dataset.folder, dataset.manifest
+    data = json.loads(folder.read(MANIFEST))
+    expected = json.loads(manifest.to_json())
+    for name in ("columns", "rows"):
+        if data.get(name) != expected[name]:
+            yield _manifest_finding(folder, f"{name} are {_brief(data.get(name))} instead of {_brief(expected[name])}")
+    for kind, known, named in (("split", SPLITS, manifest.splits), ("side", tuple(_SIDES), manifest.sides)):
+        for each in sorted({*named} - {*known}):
+            yield _manifest_finding(folder, f"there is no {kind} {quoted(each)}, only {', '.join(known)}")
+    if not folder.exists(_CARD):
+        yield Finding(f"{folder}/{_CARD}", "is missing", _COPY)
+
+
+def _manifest_finding(folder: Folder, problem: str) -> Finding:
+    return Finding(f"{folder}/{MANIFEST}", problem, _CHANGED)
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 120 else text[:117] + "..."
+
+
+def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
+    """read = written + filtered + rejected in each stage, and the stages agree with each other and with the rows."""
+    manifest = dataset.manifest
+    for stage in manifest.stages:
+        ledger = stage.ledger
+        if ledger is None:
+            continue
+        if ledger.lost:
+            yield _manifest_finding(
+                dataset.folder,
+                f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
+                f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} filtered + "
+                f"{ledger.rejected.total():,} rejected",
+            )
+        unknown = {*ledger.rejected} - {*REJECT_REASONS} | {*ledger.filtered} - {*FILTER_REASONS}
+        for reason in sorted(unknown):
+            yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {quoted(reason)}")
+    names = [stage.name for stage in manifest.stages]
+    yield from _check_counts_of_sides(dataset)
+    for one, other, what in _equalities(manifest, {*names}):
+        if one != other:
+            yield _manifest_finding(dataset.folder, f"{what}: {one:,} is not {other:,}")
+
+
+def _check_counts_of_sides(dataset: Dataset) -> Iterator[Finding]:
+    """What `extract` read gives a page each at most; a redirect that is left out gives one in redirects/ at least."""
+    manifest = dataset.manifest
+    extract = next((stage.ledger for stage in manifest.stages if stage.name == "extract"), None)
+    if extract is None:
+        return
+    pages, redirects = (sum(shard.rows for shard in manifest.sides.get(side, [])) for side in ("pages", "redirects"))
+    if pages > extract.read:
+        problem = f"{pages:,} rows; extract read {extract.read:,} {extract.counts}"
+        yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
+    if redirects < extract.filtered["redirect"]:
+        problem = f"{redirects:,} rows; extract left out {extract.filtered['redirect']:,} redirects"
+        yield Finding(f"{dataset.folder}/redirects", problem, _ROWS)
+
+
+def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int, str]]:
+    """Pairs of numbers of the manifest that must be equal, and what they are."""
+
+    def ledger(name: str) -> Ledger:
+        return (manifest.stage(name).ledger if name in stages else None) or Ledger("")
+
+    ledgers = [stage.ledger for stage in manifest.stages if stage.ledger]
+    last = ledgers[-1].written if ledgers else manifest.rows
+    match manifest.record:
+        case "Document" if "extract" in stages:
+            # `drop` reads and writes again only the shards that lose a document.
+            dropped = ledger("drop").read - ledger("drop").written
+            yield manifest.rows, ledger("extract").written - dropped, "rows, and documents extracted less those dropped"
+        case "Phrase" if "select" in stages:
+            yield manifest.rows, last, "rows, and phrases that the last stage wrote"
+            yield ledger("select").read, manifest.counter("candidates"), "phrases that select read, and those counted"
+        case "Context" if "cut" in stages:
+            yield manifest.rows, last, "rows, and contexts that the last stage wrote"
+            yield ledger("cut").written, last, "contexts that were cut, and those that the last stage wrote"
+            yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and those selected"
+        case "MentionPair" | "MaskedMentionPair" if "pair" in stages:
+            yield manifest.rows, last, "rows, and pairs that the last stage wrote"
+            yield ledger("pair").written, last, "pairs that were chosen, and those that the last stage wrote"
+            validation = sum(shard.rows for shard in manifest.splits.get("validation", []))
+            yield validation, manifest.counter("validation"), "rows of validation, and pairs chosen for it"
+        case _:
+            yield manifest.rows, last, "rows, and what the last stage wrote"
+
+
+def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool) -> Iterator[Finding]:
+    """One Parquet file: there, its bytes and sha256, its schema and number of rows."""
+    place = f"{folder}/{shard.path}"
+    if not folder.exists(shard.path):
+        yield Finding(place, "is missing; the manifest names it", _COPY)
+        return
+    size = folder.size(shard.path)
+    if size != shard.bytes:
+        yield Finding(place, f"has {size:,} bytes; the manifest says {shard.bytes:,}", _COPY)
+    elif not quick and (found := folder.sha256(shard.path)) != shard.sha256:
+        yield Finding(place, f"has the sha256 {found[:16]}...; the manifest says {shard.sha256[:16]}...", _COPY)
+    try:
+        with parquet_file(folder, shard.path) as reader:
+            found_schema, rows = reader.schema_arrow, reader.metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        yield Finding(place, f"is no Parquet file that can be read ({str(error).splitlines()[0]})", _COPY)
+        return
+    for problem in _schema_problems(found_schema, schema):
+        yield Finding(place, problem, _COPY)
+    if rows != shard.rows:
+        yield Finding(place, f"has {rows:,} rows; the manifest says {shard.rows:,}", _COPY)
+
+
+def _schema_problems(found: pa.Schema, expected: pa.Schema) -> Iterator[str]:
+    if record_name(found) != record_name(expected):
+        yield f"holds {record_name(found) or 'unnamed'} records, not {record_name(expected)} records"
+    version = (found.metadata or {}).get(b"phrasemill.schema_version", b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        yield f"has schema version {version}, not {SCHEMA_VERSION}"
+    if found.names != expected.names:
+        yield f"has the columns {', '.join(found.names)}, not {', '.join(expected.names)}"
+        return
+    for column, wanted in zip(found, expected, strict=True):
+        if not column.equals(wanted):
+            yield f"column {column.name} is {_field(column)}, not {_field(wanted)}"
+
+
+def _field(field: pa.Field) -> str:
+    return f"{field.type}{' or null' if field.nullable else ''}"
+
+
+def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
+    """Parquet files beside those that the manifest names."""
+    named = {shard.path for shard, _ in _named(dataset.manifest)}
+    for part in ("data", *_SIDES):
+        for name in dataset.folder.files(part, recursive=True):
+            if name.endswith(".parquet") and name not in named:
+                yield Finding(f"{dataset.folder}/{name}", "is not named in the manifest", _STRANGER)
+
+
+def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """The rejects are those of the ledgers, stage by stage and reason by reason."""
+    manifest = dataset.manifest
+    shards = manifest.sides.get("rejects", [])
+    if not all(shard.path in sound for shard in shards):
+        return
+    found: Counter[tuple[str, str]] = Counter()
+    for shard in shards:
+        for group in dataset.row_groups(shard, columns=["stage", "reason"]):
+            pairs = zip(*(group.table.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
+            found.update(pairs)
+    said = {
+        (stage.name, reason): n
+        for stage in manifest.stages
+        if stage.ledger
+        for reason, n in stage.ledger.rejected.items()
+        if n
+    }
+    place = f"{dataset.folder}/rejects"
+    for stage, reason in sorted({*found, *said}):
+        rows, ledger = found[stage, reason], said.get((stage, reason), 0)
+        if rows != ledger:
+            problem = (
+                f"{rows:,} rows of stage {quoted(stage)} have the reason {quoted(reason)}; its ledger says {ledger:,}"
+            )
+            yield Finding(place, problem, _ROWS)
+
+
+def _check_pages(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """The pages beside documents: what each holds; each document of their sources has one."""
+    shards = dataset.manifest.sides.get("pages", [])
+    if not shards or not all(shard.path in sound for shard in (*shards, *dataset.shards())):
+        return
+    pages: Counter[str] = Counter()
+    for shard in shards:
+        broken = _Gathered(dataset.folder, shard)
+        for group in dataset.row_groups(shard):
+            pages.update(group.table.column("source").to_pylist())
+            for each in broken_pages(group.table):
+                broken.add(each, group.first_row)
+        yield from broken.findings()
+    documents: Counter[str] = Counter()
+    for table in dataset.tables(columns=["source"]):
+        documents.update(table.column("source").to_pylist())
+    for source in sorted(pages):
+        if documents[source] > pages[source]:
+            problem = f"{pages[source]:,} rows of source {quoted(source)}; it has {documents[source]:,} documents"
+            yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
+
+
+def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """What must hold for each row (schemas/record_checks.py), in the shards that can be read."""
+    manifest = dataset.manifest
+    rules = checks_of(manifest)
+    for split, shards in manifest.splits.items():
+        for shard in shards:
+            if shard.path not in sound:
+                continue
+            broken = _Gathered(dataset.folder, shard)
+            for group in _groups(dataset, shard):
+                try:
+                    group.table.validate(full=True)
+                except pa.ArrowInvalid as error:
+                    yield Finding(f"{dataset.folder}/{shard.path}", f"holds invalid values ({error})", _ROWS)
+                    return
+                for each in rules.rows(group, split):
+                    broken.add(each, group.first_row)
+            yield from broken.findings()
+    if not all(shard.path in sound for shard in manifest.shards):
+        return
+    for violation in rules.end(dataset):
+        yield _breach_finding(dataset.folder, violation)
+    for problem in rules.totals():
+        yield Finding(f"{dataset.folder}/{MANIFEST}", problem, _ROWS)
+
+
+def _groups(dataset: Dataset, shard: Shard) -> Iterator[RowGroup]:
+    """Row groups of a shard; the whole shard as one where documents must be seen whole."""
+    if dataset.manifest.record == "Sentence":
+        yield RowGroup(shard, 0, dataset.table(shard))
+    else:
+        yield from dataset.row_groups(shard)
+
+
+class _Gathered:
+    """The rules that rows of one shard break, each with its first row and how many more there are."""
+
+    def __init__(self, folder: Folder, shard: Shard) -> None:
+        self._place = f"{folder}/{shard.path}"
+        self._first: dict[str, str] = {}
+        self._more: Counter[str] = Counter()
+
+    def add(self, broken: Broken, first_row: int) -> None:
+        if not len(broken.rows):
+            return
+        self._more[broken.rule] += len(broken.rows)
+        if broken.rule not in self._first:
+            row = int(broken.rows[0])
+            self._first[broken.rule] = f"row {first_row + row:,}: {broken.rule}: {broken.show(row)}"
+
+    def findings(self) -> Iterator[Finding]:
+        for rule, problem in self._first.items():
+            yield Finding(self._place, problem + _and_more(self._more[rule]), _ROWS)
+
+
+def _breach_finding(folder: Folder, violation: Violation) -> Finding:
+    problem = f"row {violation.rows[0]:,}: {violation.rule}" + (f": {violation.detail}" if violation.detail else "")
+    return Finding(f"{folder}/{violation.shard.path}", problem + _and_more(len(violation.rows)), _ROWS)
+
+
+def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
+    """Rows stand where they say (schemas/offsets.py), if what they were made from is within reach."""
+    if dataset.manifest.record not in MADE_FROM:
+        return
+    elsewhere = _documents_of(dataset, elsewhere)
+    try:
+        origin = find_origin(dataset, elsewhere)
+    except UserError:
+        if elsewhere is not None:
+            raise
+        return
+    here, there = len(dataset.shards()), len(origin.shards())
+    if dataset.manifest.record == "Sentence" and here != there:
+        yield Finding(str(dataset.folder), f"has {here:,} shards; {origin.folder} has {there:,}", _ROWS)
+    for violation in check_offsets(dataset, origin):
+        yield _breach_finding(dataset.folder, violation)
+
+
+def _documents_of(dataset: Dataset, documents: str | None) -> str | None:
+    """Where --documents says that the documents lie, if it is into documents that the dataset points."""
+    return documents if MADE_FROM[dataset.manifest.record] == "Document" else None
+
+
+def _and_more(rows: int) -> str:
+    return f" (and {rows - 1:,} rows more)" if rows > 1 else ""
+
+
+def summary(path: str, *, documents: str | None = None, quick: bool = False) -> str:
+    """One line on a dataset without findings."""
+    dataset = Dataset.open(path)
+    manifest = dataset.manifest
+    n = len(manifest.shards)
+    shards = f"{n:,} shard{'s' if n != 1 else ''}"
+    done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {manifest.sha256[:16]}", "ledgers add up"]
+    if quick:
+        done.append("hashes and rows not checked (--quick)")
+    elif manifest.record in MADE_FROM:
+        origin = MADE_FROM[manifest.record]
+        remedy = "; give the documents with --documents" if origin == "Document" else ""
+        try:
+            found = find_origin(dataset, _documents_of(dataset, documents)).folder
+            done.append(f"{'offsets agree' if origin == 'Document' else 'both sides agree'} with {_near(str(found))}")
+        except UserError as error:
+            done.append(f"{'offsets' if origin == 'Document' else 'sides'} not checked: {error}{remedy}")
+    return f"{dataset.folder}: ok: " + ", ".join(done)
+
+
+def _near(path: str) -> str:
+    """A local path as seen from here, if that is shorter."""
+    return path if "://" in path else min(os.path.relpath(path), os.path.abspath(path), key=len)
