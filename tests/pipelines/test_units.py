@@ -254,7 +254,6 @@ def test_too_many_rejects_end_a_slice(tmp_path):
     build = poisoned_words(tmp_path / "words", ("good " * 100, "good BAD BAD " * 5) * 10)
     with pytest.raises(UserError, match=r"more than --max-reject-rate=0\.01"):
         do_slice(build, "2/2", max_reject_rate=0.01)
-    assert len(build.work.finished("words")) < 10
 
 
 # ---- Marks
