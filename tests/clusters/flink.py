@@ -173,7 +173,7 @@ def job_server(scratch: Path, jar: Path, cluster: Cluster) -> Iterator[str]:
 
 
 def workers_of(pool: str) -> list[psutil.Process]:
-    """The workers that a pool has started, each the parent of its crew."""
+    """The workers that a pool has started, each the parent of its pool."""
     flag = ["--service_port", pool.rpartition(":")[2]]
     return [
         child
