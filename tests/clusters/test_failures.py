@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.engine.beam import failure_of
 from pipelines.engine.stage import StageError
 from schemas.errors import UserError
 
@@ -54,6 +53,8 @@ FLINK = (
     ],
 )
 def test_a_failure_in_a_line(text: str, error: type[Exception], said: str) -> None:
+    from pipelines.engine.beam import failure_of
+
     failure = failure_of(RuntimeError(text))
     assert type(failure) is error
     assert str(failure).startswith(said)

@@ -7,16 +7,11 @@ import bz2
 from collections.abc import Iterator
 from typing import Any
 
-import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
-from apache_beam.portability.api import beam_runner_api_pb2
-from apache_beam.transforms.environments import Environment
 from literal import parse_options
 
 from pipelines import corpus, mine_contexts
 from pipelines.engine import preflight
-from pipelines.engine.beam import BeamExecutor
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import stage_runs
 from pipelines.engine.preflight import Submission
@@ -42,6 +37,18 @@ STANDARD_CODERS = {
     "beam:coder:varint:v1",
 }
 """Those of the protocol's coders that may be met here; all SDKs and runners know them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import, when a test here runs and not when all are collected."""
+    global beam, GoogleCloudOptions, PortableOptions, beam_runner_api_pb2, Environment, BeamExecutor
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
+    from apache_beam.portability.api import beam_runner_api_pb2
+    from apache_beam.transforms.environments import Environment
+
+    from pipelines.engine.beam import BeamExecutor
 
 
 @pytest.fixture(scope="module")

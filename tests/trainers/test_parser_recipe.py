@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-
 from schemas.errors import UserError
-from trainers.parser.recipe import RECIPE, read_recipe
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What takes seconds to import, when a test here runs and not when all are collected."""
+    pytest.importorskip("torch")
+    global RECIPE, read_recipe
+    from trainers.parser.recipe import RECIPE, read_recipe
 
 
 def test_the_shipped_recipe() -> None:
