@@ -61,6 +61,12 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[DatasetBuild]:
     return corpus.to_build(chain)
 
 
+@pytest.fixture(scope="module")
+def sent(builds: list[DatasetBuild]) -> beam_runner_api_pb2.Pipeline:
+    """The job as a portable runner gets it."""
+    return proto(builds, EXTERNAL)
+
+
 EXTERNAL = Submission("PortableRunner", ["--environment_type=EXTERNAL", "--environment_config=10.0.0.0:50000"])
 
 
@@ -71,7 +77,7 @@ def submitted(builds: list[DatasetBuild], submission: Submission) -> beam.Pipeli
     return executor.pipeline()
 
 
-def proto(builds: list[DatasetBuild], submission: Submission = EXTERNAL) -> beam_runner_api_pb2.Pipeline:
+def proto(builds: list[DatasetBuild], submission: Submission) -> beam_runner_api_pb2.Pipeline:
     pipeline = submitted(builds, submission)
     environment = Environment.from_options(pipeline._options.view_as(PortableOptions))
     return pipeline.to_runner_api(default_environment=environment)
@@ -90,32 +96,31 @@ def coder_urns(pipeline: beam_runner_api_pb2.Pipeline, coder_id: str) -> Iterato
         yield from coder_urns(pipeline, component)
 
 
-def test_only_primitives_that_all_runners_know(builds: list[DatasetBuild]) -> None:
-    assert {transform.spec.urn for transform in leaves(proto(builds))} == PRIMITIVES
+def test_only_primitives_that_all_runners_know(sent: beam_runner_api_pb2.Pipeline) -> None:
+    assert {transform.spec.urn for transform in leaves(sent)} == PRIMITIVES
 
 
-def test_shuffles_carry_strings_and_numbers_in_standard_coders(builds: list[DatasetBuild]) -> None:
-    pipeline = proto(builds)
+def test_shuffles_carry_strings_and_numbers_in_standard_coders(
+    builds: list[DatasetBuild], sent: beam_runner_api_pb2.Pipeline
+) -> None:
     shuffled = []
-    for transform in leaves(pipeline):
+    for transform in leaves(sent):
         if transform.spec.urn == "beam:transform:group_by_key:v1":
             (collection,) = transform.inputs.values()
-            coder = pipeline.components.pcollections[collection].coder_id
-            shuffled.append(list(coder_urns(pipeline, coder)))
+            coder = sent.components.pcollections[collection].coder_id
+            shuffled.append(list(coder_urns(sent, coder)))
     stages = sum(len(build.stages) for build in builds)
     assert shuffled == [["beam:coder:kv:v1", "beam:coder:string_utf8:v1", "beam:coder:varint:v1"]] * stages * 2
 
 
-def test_all_coders_are_standard(builds: list[DatasetBuild]) -> None:
-    pipeline = proto(builds)
-    collections = pipeline.components.pcollections.values()
-    assert {urn for each in collections for urn in coder_urns(pipeline, each.coder_id)} <= STANDARD_CODERS
+def test_all_coders_are_standard(sent: beam_runner_api_pb2.Pipeline) -> None:
+    collections = sent.components.pcollections.values()
+    assert {urn for each in collections for urn in coder_urns(sent, each.coder_id)} <= STANDARD_CODERS
 
 
-def test_functions_travel_by_name_and_nothing_by_side(builds: list[DatasetBuild]) -> None:
+def test_functions_travel_by_name_and_nothing_by_side(sent: beam_runner_api_pb2.Pipeline) -> None:
     """No bytecode, which another Python could not read; no side inputs; no text of the corpus."""
-    pipeline = proto(builds)
-    for transform in leaves(pipeline):
+    for transform in leaves(sent):
         if transform.spec.urn == "beam:transform:pardo:v1":
             payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
             assert not payload.side_inputs
@@ -125,8 +130,8 @@ def test_functions_travel_by_name_and_nothing_by_side(builds: list[DatasetBuild]
             assert SENTENCE.encode()[:20] not in function
 
 
-def test_a_job_is_small(builds: list[DatasetBuild]) -> None:
-    assert len(proto(builds).SerializeToString()) < 100_000
+def test_a_job_is_small(sent: beam_runner_api_pb2.Pipeline) -> None:
+    assert len(sent.SerializeToString()) < 100_000
 
 
 def test_nothing_is_staged_for_workers(builds: list[DatasetBuild]) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from toy import word_count
 
-from pipelines import status
+from pipelines import extract_documents, status
+from pipelines.cli import main
 from pipelines.engine.dataset_build import throughput_of
 from pipelines.engine.driver import run
 from pipelines.engine.executors import InlineExecutor
@@ -125,32 +126,26 @@ def test_a_lease_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch
     assert read_run(taken)["run"] == "other"
 
 
-def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path):
-    """The whole command line, twice at once."""
-    command = [
-        *(sys.executable, "-m", "pipelines.extract_documents", "--input", str(tmp_path / "books")),
-        *("--output", str(tmp_path / "docs")),
-    ]
+def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path, capsys):
+    arguments = ["--input", str(tmp_path / "books"), "--output", str(tmp_path / "docs"), "--shard-bytes", "1000"]
+    command = [sys.executable, "-m", "pipelines.extract_documents", *arguments]
     (tmp_path / "books").mkdir()
     for number in range(40):
         (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}.\n\n" + "A word of it. " * 20_000)
-    first = subprocess.Popen([*command, "--shard-bytes", "1000"], stderr=subprocess.PIPE, text=True)
+    first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 60
         while not (tmp_path / "docs" / RUN_FILE).exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         first.send_signal(signal.SIGSTOP)  # or it might be at its end before the second begins
         for flag in ("--resume", "--overwrite"):
-            second = subprocess.run([*command, flag], capture_output=True, text=True, check=False)
-            assert second.returncode == 2
+            assert main(extract_documents.COMMAND, [*arguments, flag]) == 2
             assert re.search(
-                rf"docs: is being written by process {first.pid} of .* on {socket.gethostname()}", second.stderr
+                rf"docs: is being written by process {first.pid} of .* on {socket.gethostname()}",
+                capsys.readouterr().err,
             )
-        shown = subprocess.run(
-            [sys.executable, "-m", "pipelines.status", tmp_path / "docs"], capture_output=True, text=True, check=False
-        )
-        assert f"is being written by process {first.pid}" in shown.stdout
-        assert shown.returncode == 0
+        assert status.main([str(tmp_path / "docs")]) == 0
+        assert f"is being written by process {first.pid}" in capsys.readouterr().out
     finally:
         first.send_signal(signal.SIGCONT)
         first.terminate()
