@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy fuzz bench-smoke lint types format constraints clean
+.PHONY: help run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -31,6 +31,9 @@ fuzz: $(VENV)/test.stamp  ## the properties, fifty times as many examples as in 
 
 bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
 	$(BIN)/python -m benchmarks.smoke
+
+mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test notices each; an hour or two
+	$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .
