@@ -22,7 +22,8 @@ import pyarrow as pa
 from benchmarks import harness
 from pipelines import corpus, mention_corpus
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Stage, TaskWriter, Work
+from pipelines.engine.stage import Stage, Work
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_mentions import COMMAND
 from schemas.manifest import Input, read_manifest
 from schemas.records import MENTIONS

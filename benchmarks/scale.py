@@ -26,7 +26,8 @@ import xxhash
 from benchmarks import harness
 from pipelines import corpus
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Stage, TaskWriter, Work, location
+from pipelines.engine.stage import Stage, Work, location
+from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_contexts import COMMAND
 from pipelines.stages.count import read_sentences
 from schemas import records
