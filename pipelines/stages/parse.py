@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -176,7 +178,22 @@ def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArra
 def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Parser:
     """The parser, loaded once a process."""
     keywords: Mapping[str, Any] = dict(options)
-    if not needs_torch(name, **keywords):
-        with without("torch"):  # spaCy's thinc looks for it once: seconds, and memory, for nothing here
-            importlib.import_module("thinc.compat")
+    if not needs_torch(name, **keywords) and "spacy" not in sys.modules:
+        _import_spacy()
     return load_parser(name, **keywords)
+
+
+def _import_spacy() -> None:
+    """Import spaCy without torch, which its thinc looks for once, and without its command line and what that brings.
+
+    Seconds and memory a process, for nothing here. What imports one of them later has it.
+    """
+    command_line = {name: ModuleType(name) for name in ("spacy.cli", "spacy.cli.info")}
+    vars(command_line["spacy.cli.info"])["info"] = None  # all that spaCy itself takes from there
+    sys.modules.update(command_line)
+    try:
+        with without("torch"):
+            importlib.import_module("spacy")
+    finally:
+        for name in command_line:
+            del sys.modules[name]

@@ -91,8 +91,8 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
     assert said == [str(parser_identity("phrasemill")), str(load_parser("spacy").identity), said[2], "[]"]
 
 
-def test_parsers_that_need_no_torch_leave_it_unloaded(tmp_path: Path) -> None:
-    """Also where it is installed, and without a trace: a later import of it works."""
+def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
+    """Torch, where it is installed, and spaCy's command line; without a trace: a later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")
     nlp = spacy.load(find_spacy().loads_as)
     encoder = {"@architectures": "spacy.TorchBiLSTMEncoder.v1", "width": 8, "depth": 1, "dropout": 0.0}
@@ -110,12 +110,15 @@ for name, model in (("phrasemill", ""), ("spacy", ""), ("spacy", {str(tmp_path)!
         print(cached_parser(name, (("model", model),)).parse_texts([{text!r}]), "torch" in sys.modules)
     except Exception as error:
         print(error)
-import torch
+print("requests" in sys.modules)
+import spacy.cli, torch
+print(spacy.cli.download.__name__)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     expected = [load_parser(name).parse_texts([text]) for name in ("phrasemill", "spacy")]
-    *parses, refused = said.splitlines()
+    *parses, refused, with_requests, command = said.splitlines()
     assert parses == [f"{each} False" for each in expected]
+    assert (with_requests, command) == ("False", "download")
     assert "needs torch: install it, and load the pipeline in a process that" in refused
     assert needs_torch("spacy", model=str(tmp_path))
     assert cached_parser("spacy", (("model", str(tmp_path)),)).parse_texts([text]) == expected[1]
