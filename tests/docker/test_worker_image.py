@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import jobs
@@ -26,15 +28,21 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 
 
 @pytest.fixture(scope="module")
-def direct(tmp_path_factory: pytest.TempPathFactory) -> Direct:
+def disk() -> Iterator[Path]:
+    """A folder that containers can be given; the tests' own may be in /dev/shm, of which they see this machine's."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def direct(disk: Path) -> Direct:
     """A folder of books, and the shards that the job makes of it without a cluster, by dataset."""
-    folder = tmp_path_factory.mktemp("direct")
-    (folder / "books").mkdir()
+    (disk / "books").mkdir()
     for name, text in jobs.chapters().items():
-        (folder / "books" / name).write_bytes(text)
-    done = jobs.mine(str(folder / "books"), str(folder / "out"))
+        (disk / "books" / name).write_bytes(text)
+    done = jobs.mine(str(disk / "books"), str(disk / "direct"))
     assert done.returncode == 0, done.stderr
-    return folder / "books", {each: jobs.shards(jobs.files(Path(f"{folder}/out{each}"))) for each in jobs.DATASETS}
+    return disk / "books", {each: jobs.shards(jobs.files(Path(f"{disk}/direct{each}"))) for each in jobs.DATASETS}
 
 
 def test_labels_tell_what_is_inside(image: Image) -> None:
@@ -68,10 +76,10 @@ def test_any_user_can_run_it(image: Image) -> None:
     assert "denied" in image.run("sh", "-c", "touch /opt/phrasemill/x 2>&1 || true")
 
 
-def test_job_on_local_disk(image: Image, direct: Direct, tmp_path: Path) -> None:
+def test_job_on_local_disk(image: Image, direct: Direct, disk: Path, tmp_path: Path) -> None:
     books, wanted = direct
     python = image.run("python", "-c", "import platform; print(platform.python_version())").strip()
-    out = tmp_path / "out"
+    out = disk / "out"
     out.mkdir()
     out.chmod(0o777)
     with (
