@@ -4,7 +4,7 @@ PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp,train,gcp
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n 2
 
 # uv compiles nothing that it installs: without bytecode on disk each process would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,15 +19,15 @@ run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/context
 	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
 
 test: $(VENV)/test.stamp  ## the tests, less the heavy ones
-	$(PYTEST) -rs
+	$(PYTEST) --dist worksteal -rs
 
 test-all: test heavy  ## all tests
 
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a browser or images
-	$(PYTEST) -m heavy -rs
+	$(PYTEST) --dist loadfile -m heavy -rs
 
 fuzz: $(VENV)/test.stamp  ## the properties, fifty times as many examples as in make test, others each time; hours
-	PHRASEMILL_FUZZ=50 $(PYTEST) -m 'hypothesis and not heavy'
+	PHRASEMILL_FUZZ=50 $(PYTEST) --dist worksteal -m 'hypothesis and not heavy'
 
 bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
 	$(BIN)/python -m benchmarks.smoke

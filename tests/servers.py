@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -51,7 +52,11 @@ def go_install(module: str, version: str) -> str:
     """A Go program, built once and kept in the user's cache; skips where it cannot be had."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phrasemill" / "go" / version
     program = cache / module.rpartition("/")[2]
-    if not program.exists():
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of these tests may want it, too
+        if program.exists():
+            return str(program)
         if not shutil.which("go"):
             pytest.skip(f"{program.name} is built with Go, which is not installed")
         environment = {**os.environ, "GOBIN": str(cache), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}

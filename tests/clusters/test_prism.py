@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 from jobs import DATASETS, ROOT, files, mine, run, shards
+from literal import run_here
 from prism import prism, prism_program, worker_pools
 from runs import TEXTS, all_shards, assert_figures_of_manifest, assert_main_job, run_on, start_parsing, toy_reference
 from servers import free_port, running
 from stores import SERVERS, reached
 from toy import poisoned_words, word_count
 
+from pipelines import mine_mentions
 from pipelines.engine import preflight
 from pipelines.engine.dataset_build import DatasetBuild
 from schemas.errors import UserError
@@ -80,15 +82,19 @@ def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path:
         "-- Dump completed\n"
     )
     given = ["--input", str(ROOT / "transforms/sources/sample/enwiki-sample.xml.bz2"), "--tables", str(table)]
-    command = [sys.executable, "-m", "pipelines.mine_mentions", *given, "--shard-bytes=100000", "--workers=2"]
-    outputs = {"here": tmp_path / "here", "there": tmp_path / "there"}
-    here = run([*command, "--output", str(outputs["here"])])
+    given += ["--shard-bytes=100000"]
+    run_here(mine_mentions.COMMAND, *given, "--output", str(tmp_path / "here"))
+    command = [sys.executable, "-m", "pipelines.mine_mentions", *given, "--workers=2"]
     environment = ["--environment_config", pools[0]]
-    there = run([*command, "--output", str(outputs["there"]), *ON_CLUSTER, endpoint, *environment])
-    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    there = run([*command, "--output", str(tmp_path / "there"), *ON_CLUSTER, endpoint, *environment])
+    assert there.returncode == 0, there.stderr
     found = [
-        {(suffix, name): data for suffix in MENTIONS for name, data in shards(files(Path(f"{output}{suffix}"))).items()}
-        for output in outputs.values()
+        {
+            (suffix, name): data
+            for suffix in MENTIONS
+            for name, data in shards(files(tmp_path / f"{output}{suffix}")).items()
+        }
+        for output in ("here", "there")
     ]
     assert found[0] == found[1]
     assert len(found[0]) > 10

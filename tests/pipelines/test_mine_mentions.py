@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from literal import Row, parse_options, rows, run_inline
+from literal import Row, parse_options, rows, run_here, run_inline
 from xxhash import xxh3_64_intdigest
 
 from pipelines import corpus, find_mentions, mine_mentions
@@ -395,7 +395,7 @@ def test_by_the_command_with_workers(tmp_path, test_data, capsys):
     said = capsys.readouterr().out
     assert "targets: " in said
     assert "few of the pages linked to are known: give the whole dump, or its page table" in said
-    assert main(mine_mentions.COMMAND, [*command, "--seed=9", "--overwrite"]) == 0
+    run_here(mine_mentions.COMMAND, *command[:2], *flags, "--seed=9", "--overwrite")
     said = capsys.readouterr().out
     for name in ("-documents", "-mentions", "-aliases"):
         assert f"{tmp_path}/out{name}: is there already and fits" in said
