@@ -128,7 +128,7 @@ class WarmUp(Stage):
         return [Worker(number) for number in range(self.workers)]
 
     def process(self, unit: Worker, write: TaskWriter) -> None:
-        pa.array(np.zeros(1))  # brings pandas
+        """Nothing: a process that is asked for a unit has imported the stages."""
 
 
 @dataclass(frozen=True)
