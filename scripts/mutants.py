@@ -122,7 +122,7 @@ self._part = f"{name}.{uuid.uuid4().hex}.part" => self._part = name
 os.fsync(self._stream.fileno()) => pass
 # the name of a moved file is not brought to the disk
 os.fsync(descriptor) => pass
-@ schemas/check.py tests/schemas/test_check.py
+@ schemas/dataset_checks.py tests/schemas/test_check.py
 # the hashes of shards are not checked
 elif not quick and (found => elif quick and (found
 # a shard with more bytes than the manifest says passes
