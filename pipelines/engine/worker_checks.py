@@ -31,7 +31,7 @@ class Software(NamedTuple):
 @functools.cache
 def software() -> Software:
     """This machine's."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     code = hashlib.sha256()
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
