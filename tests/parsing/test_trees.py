@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import nltk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +32,9 @@ from transforms.parsing.trees import (
     ],
 )
 def test_constituents_of_a_tree(brackets, expected):
-    tree = nltk.Tree.fromstring(brackets)
+    from nltk import Tree
+
+    tree = Tree.fromstring(brackets)
     found = constituents_of(
         tree,
         label=lambda node: node.label(),
@@ -114,7 +115,9 @@ def test_parses_are_put_back_in_their_texts():
     ],
 )
 def test_a_tree_from_its_constituents(brackets: str) -> None:
-    tree = nltk.Tree.fromstring(brackets)
+    from nltk import Tree
+
+    tree = Tree.fromstring(brackets)
     words, tags = zip(*tree.pos(), strict=True) if tree.leaves() else ((), ())
     spans = constituents_of(
         tree,

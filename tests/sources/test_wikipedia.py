@@ -210,8 +210,6 @@ def test_real_dumps(test_data: Path, tmp_path: Path, name: str) -> None:
             for link in item.links:
                 assert item.text[link.start_char : link.end_char].strip()
     assert read(write(tmp_path, "original.xml.bz2", stored), target_bytes=50_000) == items
-    assert read(write(tmp_path, "a.xml", xml), target_bytes=50_000) == items
-    assert read(write(tmp_path, "a.xml.bz2", multistream(xml, 100_000)), target_bytes=200_000) == items
 
 
 def test_every_link_of_the_sample_is_found_or_has_its_reason() -> None:
@@ -227,9 +225,8 @@ def test_real_dump_in_every_form_and_in_small_segments(test_data: Path, tmp_path
     xml = xml[: xml.index(b"<page>", 500_000)] + FOOT.encode()
     items = read(write(tmp_path, "whole.xml", xml))
     assert len(items) == xml.count(b"<page>")
-    for name, compress in FORMS.items():
-        if name != "pbzip2.xml.bz2":
-            assert read(write(tmp_path, name, compress(xml)), target_bytes=20_000) == items, name
+    for name, compress in {**FORMS, "pbzip2.xml.bz2": lambda data: multistream(data, 100_000)}.items():
+        assert read(write(tmp_path, name, compress(xml)), target_bytes=20_000) == items, name
     assert read(write(tmp_path, "a.xml", xml), target_bytes=1_000) == items
 
 
