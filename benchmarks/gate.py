@@ -113,7 +113,7 @@ def killed(job: Job, inputs: list[str], output: str) -> None:
 @contextlib.contextmanager
 def server(command: Sequence[str], port: int) -> Iterator[None]:
     process = subprocess.Popen(
-        ["timeout", "1800", *command],
+        ["timeout", "5400", *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
