@@ -42,8 +42,8 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "layers = 3": "layers = 1",
         "feed_forward = 3072": "feed_forward = 64",
         "feed_forward = 1536": "feed_forward = 32",
-        "pieces = 700_000": "pieces = 20_000\nbatch_pieces = 200",
-        "pieces = 4_000_000": "pieces = 20_000\nbatch_pieces = 200",
+        "pieces = 700_000": "pieces = 12_000\nbatch_pieces = 200",
+        "pieces = 4_000_000": "pieces = 12_000\nbatch_pieces = 200",
         "words = 800_000": "words = 50",
     }.items():
         assert old in recipe
