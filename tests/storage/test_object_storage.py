@@ -213,16 +213,18 @@ def test_the_same_bytes_as_on_a_disk(
 
 
 @pytest.mark.heavy
-def test_resume_after_a_kill(store: Store, uploaded: str, local: dict[str, bytes]) -> None:
+def test_resume_after_a_kill(
+    store: Store, uploaded: str, local: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
     output = store.address("resumed/c")
     sentences = store.folder("resumed/c-sentences/_work/parse")
     printed = jobs.kill(jobs.command(uploaded, output, "--workers", "1"), when=lambda: sentences.files("done"))
     assert_hidden(printed, *store.objects("resumed").values())
     done = sentences.files("done")
     assert 1 <= len(done) < 3
-    resumed = jobs.mine(uploaded, output, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
-    assert "c-documents: is there already and fits" in resumed.stdout
-    assert f"parse: 3 units ({len(done)} done before)" in resumed.stderr
+    assert jobs.mine_here(uploaded, output, "--resume") == 0
+    resumed = capsys.readouterr()
+    assert "c-documents: is there already and fits" in resumed.out
+    assert f"parse: 3 units ({len(done)} done before)" in resumed.err
     assert jobs.shards(store.objects("resumed")) == jobs.shards(local)
     assert store.objects("resumed").keys() == local.keys()
