@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -34,27 +33,28 @@ def phrasemill(model: str = "", *, max_tokens: object = 1, threads: object = 1, 
         raise UserError(f"threads: must be a whole number of 1 or more, not {threads!r}")
     file = read_model_file(model)
     named, commit = (file.metadata.get(name, "") for name in ("name", "commit"))
-    return _identity("phrasemill", named, commit, file.sha256, ("onnxruntime", "numpy", "spacy"))
+    return _identity("phrasemill", named, commit, file.sha256, _versions("onnxruntime", "numpy", "spacy"))
 
 
 def spacy(model: str = "", **others: object) -> ParserIdentity:
     files = find_spacy(model)
     if files.labels is not None:
         check_labels(files.folder, files.labels)
-    libraries = ("spacy", "thinc", "numpy")
+    libraries = _versions("spacy", "thinc", "numpy")
     return _identity("spacy", files.name, files.version, _sha256_of_folder(files.folder), libraries)
 
 
 def benepar(model: str = BENEPAR_MODEL, *, spacy_model: str = "", **others: object) -> ParserIdentity:
+    libraries = _versions("benepar", "torch", "transformers", "tokenizers")
     path = locate_benepar(model)
-    libraries = ("benepar", "torch", "transformers", "tokenizers")
-    return _with_spacy(_identity("benepar", path.name, "", sha256_of(path), libraries), spacy_model)
+    return _identity("benepar", path.name, "", sha256_of(path), libraries | _spacy_versions(spacy_model))
 
 
 def stanza(model: str = STANZA_MODEL, *, spacy_model: str = "", **others: object) -> ParserIdentity:
     """Of a model file; which file a package's name means, Stanza alone can say."""
+    libraries = _versions("stanza", "torch")
     path = Path(model)
-    return _with_spacy(_identity("stanza", path.name, "", sha256_of(path), ("stanza", "torch")), spacy_model)
+    return _identity("stanza", path.name, "", sha256_of(path), libraries | _spacy_versions(spacy_model))
 
 
 def is_stanza_file(model: str) -> bool:
@@ -63,12 +63,13 @@ def is_stanza_file(model: str) -> bool:
 
 def corenlp(model: str = CORENLP_MODEL, *, endpoint: str = "", home: str = "", **others: object) -> ParserIdentity:
     """A user's server does not say what it runs."""
+    libraries = _versions("stanza", "protobuf")
     release = digest = ""
     if not endpoint:
         jars = corenlp_jars.find_home(home)
         release, digest = corenlp_jars.release_of(jars), corenlp_jars.sha256_of_model(jars, corenlp_path(model))
         corenlp_jars.find_java()
-    return _identity("corenlp", model, release, digest, ("stanza", "protobuf"))
+    return _identity("corenlp", model, release, digest, libraries)
 
 
 def corenlp_path(model: str) -> str:
@@ -105,13 +106,15 @@ def _sha256_of_folder(folder: Path) -> str:
     return sha256_of(folder)
 
 
-def _identity(parser: str, model: str, model_version: str, sha256: str, libraries: Iterable[str]) -> ParserIdentity:
-    return ParserIdentity(
-        parser, VERSIONS[parser], model, model_version, sha256, {name: version(name) for name in libraries}
-    )
+def _identity(parser: str, model: str, model_version: str, sha256: str, libraries: dict[str, str]) -> ParserIdentity:
+    return ParserIdentity(parser, VERSIONS[parser], model, model_version, sha256, libraries)
 
 
-def _with_spacy(identity: ParserIdentity, model: str) -> ParserIdentity:
-    """With what of spaCy decides the sentences, tokens and tags."""
+def _versions(*libraries: str) -> dict[str, str]:
+    return {name: version(name) for name in libraries}
+
+
+def _spacy_versions(model: str) -> dict[str, str]:
+    """What of spaCy decides the sentences, tokens and tags."""
     files = find_spacy(model)
-    return identity._replace(libraries=identity.libraries | {"spacy": version("spacy"), files.name: files.version})
+    return _versions("spacy") | {files.name: files.version}
