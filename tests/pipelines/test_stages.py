@@ -141,12 +141,11 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
     open_stage(build.work, first)
     for unit in (0, 3):
         do_unit(build.work, first, unit)
-    before = sorted(path.name for path in (tmp_path / "words/_work/count/done").iterdir())
+    assert open_stage(build.work, first) == [1, 2, 4]
     with pytest.raises(UserError, match="unfinished run; --resume goes on with it"):
         build.check(resume=False, overwrite=False, reuse=False)
     shown = run_build(build, resume=True)
     assert "count: 5 units (2 done before)" in shown
-    assert len(before) == 2
     assert hashes(tmp_path / "words") == reference
 
 
