@@ -46,11 +46,11 @@ self.ledger = done.ledger or self.ledger => pass
 @ pipelines/engine/stage.py tests/pipelines/test_stages.py tests/storage/test_disk_faults.py
 # a stage is closed though units are missing
 missing = [unit for unit in range(len(work.units(stage.name))) if unit not in done] => missing = []
-# a resumed run does the finished units again
-len(_plan(folder.uri))) if unit not in done] => len(_plan(folder.uri)))]
 # a resumed run trusts records whose files were cut short
 if any(sizes.get(file.path) != file.bytes for file in files): => if False:
 @ pipelines/engine/stage.py tests/pipelines/test_units.py
+# a resumed run does the finished units again
+len(_plan(folder.uri))) if unit not in done] => len(_plan(folder.uri)))]
 # the units of an array job's task begin one too late
 range(self.number - 1, total, self.of) => range(self.number, total, self.of)
 @ pipelines/engine/stage.py tests/pipelines/test_watching.py tests/pipelines/test_workers.py
@@ -281,8 +281,9 @@ class Tree:
             with contextlib.suppress(FileNotFoundError):  # deleted, and not yet for git
                 shutil.copy2(root / name, folder / name)
         self._folder = folder
-        # The installed package is found behind what is named here.
-        self._environment = {**os.environ, "PYTHONPATH": str(folder)}
+        # The installed package is found behind what is named here; messages name the "python" of the path.
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self._environment = {**os.environ, "PYTHONPATH": str(folder), "PATH": path}
         self._environment.setdefault("PHRASEMILL_TEST_DATA", str(root.parent / "shared" / "data"))
         self._seconds: dict[str, float] = {}
 
