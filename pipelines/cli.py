@@ -173,7 +173,8 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     elif chosen.plan:
         _plan(command, arguments, chosen, chain)
     else:
-        _whole(command, arguments, chosen, chain, _executor(chosen, source, submission, beam_args))
+        size = source.size + corpus.size_of_files(chain)
+        _whole(command, arguments, chosen, chain, _executor(chosen, size, submission, beam_args))
     return 0
 
 
@@ -264,10 +265,10 @@ def _to_build(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> list
 
 
 def _executor(
-    chosen: argparse.Namespace, source: Given, submission: Submission | None, beam_args: Sequence[str]
+    chosen: argparse.Namespace, size: int, submission: Submission | None, beam_args: Sequence[str]
 ) -> Callable[[], Executor]:
-    """Where the units are to be done."""
-    if submission is None and not (beam_args or chosen.workers) and source.size <= SMALL_INPUT:
+    """Where the units are to be done. `size`: bytes of the input."""
+    if submission is None and not (beam_args or chosen.workers) and size <= SMALL_INPUT:
         from pipelines.engine.executors import InlineExecutor
 
         return InlineExecutor

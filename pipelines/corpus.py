@@ -56,10 +56,8 @@ class Given(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes on storage."""
-        if self.manifest is not None:
-            return sum(shard.bytes for shard in self.manifest.shards)
-        return sum(each.file.size for each in self.raw.inputs) if self.raw else 0
+        """Bytes of the dataset that was given; 0 for raw files."""
+        return sum(shard.bytes for shard in self.manifest.shards) if self.manifest else 0
 
 
 def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
@@ -233,6 +231,11 @@ def contexts(
             seed=seed,
         )
     )
+
+
+def size_of_files(chain: Sequence[ChainDataset]) -> int:
+    """Bytes of the files that the datasets to be built are made from."""
+    return sum(each.bytes for build in to_build(chain) for each in build.inputs if each.kind == "file")
 
 
 def to_build(chain: Sequence[ChainDataset]) -> list[DatasetBuild]:
