@@ -60,6 +60,7 @@ max(tally.read, expected / 20) => max(tally.read, expected)
 # the limit on rejects is not looked at when a stage is closed
 check_rejects(work, stage, total, rate=max_reject_rate, expected=total.read) => pass
 @ pipelines/engine/stage.py tests/pipelines/test_stages.py
+@ pipelines/engine/stage.py tests/pipelines/test_mining.py
 # the fingerprint leaves out the options that are grouped in rules
 found |= value._asdict() if => found |= {} if
 @ pipelines/engine/monitor.py tests/pipelines/test_workers.py
@@ -67,7 +68,7 @@ found |= value._asdict() if => found |= {} if
 check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected) => pass
 @ pipelines/engine/dataset_build.py tests/pipelines/test_stages.py
 # the ledgers of a dataset are not held against its rows
-(published and rows != report.ledger.written) => (published and rows < report.ledger.written - 1)
+(published and rows != report.ledger.written) => False
 # a finished dataset of other settings is reused
 if found == self.fingerprint and (reuse or => if (reuse or
 # the fingerprint leaves out the models
