@@ -59,11 +59,10 @@ max(tally.read, expected / 20) => max(tally.read, expected)
 @ pipelines/engine/stage.py tests/pipelines/test_workers.py tests/pipelines/test_monitor.py
 # the limit on rejects is not looked at when a stage is closed
 check_rejects(work, stage, total, rate=max_reject_rate, expected=total.read) => pass
-@ pipelines/engine/stage.py tests/pipelines/test_stages.py
 @ pipelines/engine/stage.py tests/pipelines/test_mining.py
 # the fingerprint leaves out the options that are grouped in rules
 found |= value._asdict() if => found |= {} if
-@ pipelines/engine/monitor.py tests/pipelines/test_workers.py
+@ pipelines/engine/monitor.py tests/pipelines/test_monitor.py
 # the limit on rejects is not looked at while units are done
 check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected) => pass
 @ pipelines/engine/dataset_build.py tests/pipelines/test_stages.py
@@ -126,8 +125,8 @@ os.fsync(descriptor) => pass
 @ schemas/dataset_checks.py tests/schemas/test_check.py
 # the hashes of shards are not checked
 elif not quick and (found => elif quick and (found
-# a shard with more bytes than the manifest says passes
-if size != shard.bytes: => if size < shard.bytes:
+# the bytes of shards are not checked
+if size != shard.bytes: => if False:
 # the rows of shards are not counted
 if rows != shard.rows: => if False:
 # a ledger that accounts for more than was read passes
@@ -303,7 +302,7 @@ class Tree:
                 if failed := self.failing([path], 1800) and self.failing([path], 1800):
                     sys.exit(f"{path}: fails without a mistake: {failed}")
                 self._seconds[path] = time.monotonic() - began
-        return 120 + 5 * sum(self._seconds[path] for path in tests)
+        return 60 + 3 * sum(self._seconds[path] for path in tests)
 
     def failing(self, tests: Sequence[str], limit: float) -> str:
         """The first test that fails, or why there is no end; "" if all pass. What they started ends with them."""
