@@ -46,16 +46,13 @@ self.ledger = done.ledger or self.ledger => pass
 @ pipelines/engine/stage.py tests/pipelines/test_stages.py tests/storage/test_disk_faults.py
 # a stage is closed though units are missing
 missing = [unit for unit in range(len(work.units(stage.name))) if unit not in done] => missing = []
+# a resumed run does the finished units again
+len(_plan(folder.uri))) if unit not in done] => len(_plan(folder.uri)))]
 # a resumed run trusts records whose files were cut short
 if any(sizes.get(file.path) != file.bytes for file in files): => if False:
 @ pipelines/engine/stage.py tests/pipelines/test_units.py
-# a resumed run does the finished units again
-len(_plan(folder.uri))) if unit not in done] => len(_plan(folder.uri)))]
 # the units of an array job's task begin one too late
 range(self.number - 1, total, self.of) => range(self.number, total, self.of)
-@ pipelines/engine/stage.py tests/pipelines/test_watching.py tests/pipelines/test_workers.py
-# early rejects are held against the whole of what is expected
-max(tally.read, expected / 20) => max(tally.read, expected)
 @ pipelines/engine/stage.py tests/pipelines/test_workers.py tests/pipelines/test_monitor.py
 # the limit on rejects is not looked at when a stage is closed
 check_rejects(work, stage, total, rate=max_reject_rate, expected=total.read) => pass
@@ -96,10 +93,9 @@ if fault.attempt < ATTEMPTS: => if fault.attempt < ATTEMPTS - 1:
 if now - self.beaten > limits.silent: => if False:
 # the unit of a worker that died is forgotten
 yield worker, _end_of(code) => pass
-@ pipelines/engine/lease.py tests/pipelines/test_units.py tests/pipelines/test_watching.py
+@ pipelines/engine/lease.py tests/pipelines/test_monitor.py tests/pipelines/test_units.py
 # the lease refuses nobody
 mark["run"] != own and is_alive(mark)] => mark["run"] != own and is_alive(mark) and False]
-@ pipelines/engine/lease.py tests/pipelines/test_monitor.py
 # a job goes on though its run was stopped
 if lease is None or (lease["run"] == run and lease["state"] == "running"): => if True:
 @ pipelines/stages/extract.py tests/pipelines/test_extract.py
@@ -111,8 +107,6 @@ before[each.unit]) => 0)
 # the search for a negative does not come round to the rows before
 range(self._unit.ranges + 1) => range(self._unit.ranges)
 @ pipelines/stages/parse.py tests/pipelines/test_parse.py
-# the offsets of a document's later lines are short by the line breaks
-start += len(line) + 1 => start += len(line)
 # a document on which workers died is left out without a word
 in enumerate(texts): => in ((n, each) for n, each in enumerate(texts) if n not in isolation.faults):
 @ schemas/storage.py tests/storage/test_disk_faults.py tests/storage/test_object_storage.py
@@ -142,14 +136,11 @@ answered[answered["negative"] != rows["context"][place[found]]] => answered[:0]
 # a surface that does not stand in its document passes
 if text[start:end] != surface: => if False:
 @ schemas/mention_checks.py tests/schemas/test_check_mentions.py
-# a mention that is not what its offsets say passes
-where([text[start:end] != each for each, => where([False for each,
 # an entity in both splits passes
 if wanted[entity] != (split == "validation"): => if False:
-@ schemas/keys.py tests/contexts/test_windows.py tests/schemas/test_check.py
+@ schemas/keys.py tests/contexts/test_windows.py tests/pipelines/test_exchange.py
 # the order of contexts ignores the seed
 f"{doc_id}\0{start_char}\0{phrase}".encode(), seed=seed) => f"{doc_id}\0{start_char}\0{phrase}".encode(), seed=0)
-@ schemas/keys.py tests/contexts/test_windows.py tests/mentions/test_choosing_pairs.py tests/pipelines/test_exchange.py
 # the validation split is what is not in it
 < rate * 2.0**64 => >= rate * 2.0**64
 # keys that agree in their first half are not ordered
@@ -179,8 +170,6 @@ np.lexsort((*ties, priority, index)) => np.lexsort((*ties, ~priority, index))
 by_label.argmax(axis=0) if => len(PHRASE_LABELS) - 1 - by_label[::-1].argmax(axis=0) if
 # phrases of equal frequency come in reverse order
 ("phrase", "ascending")) => ("phrase", "descending"))
-# a phrase's first document is not counted if the phrase before ends in it
-new_document[starts] = 1 => pass
 @ transforms/phrases/occurrences.py tests/phrases
 # phrases may be longer by one token than --max-tokens
 end - start <= rules.max_tokens => end - start <= rules.max_tokens + 1
@@ -188,9 +177,6 @@ end - start <= rules.max_tokens => end - start <= rules.max_tokens + 1
 next_not(pronoun | determiner | punctuation) => next_not(pronoun | punctuation)
 # of constituents over the same words the last label counts
 np.lexsort((label, end, start)) => np.lexsort((-label, end, start))
-@ transforms/phrases/normalise.py tests/phrases
-# a word with one number word in it counts as a number
-len(parts) > 1 and all( => len(parts) > 1 and any(
 @ transforms/mentions/redirects.py tests/mentions/test_redirects.py
 # long chains of redirects count as loops
 len(under_way).bit_length() + 1 => len(under_way).bit_length() - 1
@@ -242,8 +228,8 @@ begin = max(0, start - 1) => begin = start
 # a link is one character long too much
 start + len(anchor), targets => start + len(anchor) + 1, targets
 @ transforms/sources/wikipedia.py tests/sources/test_wikipedia.py
-# a page that begins just behind a segment is read with it
-self._position + begin >= self._last => self._position + begin > self._last
+# pages that begin behind a segment are read with it
+if begin < 0 or (self._last is not None and self._position + begin >= self._last): => if begin < 0:
 """
 
 
@@ -280,15 +266,15 @@ class Tree:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # deleted, and not yet for git
                 shutil.copy2(root / name, folder / name)
-        self._folder = folder
+        self.root = folder
         # The installed package is found behind what is named here; messages name the "python" of the path.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environment = {**os.environ, "PYTHONPATH": str(folder), "PATH": path}
-        self._environment.setdefault("PHRASEMILL_TEST_DATA", str(root.parent / "shared" / "data"))
+        self.env = {**os.environ, "PYTHONPATH": str(folder), "PATH": path}
+        self.env.setdefault("PHRASEMILL_TEST_DATA", str(root.parent / "shared" / "data"))
         self._seconds: dict[str, float] = {}
 
     def write(self, name: str, text: str) -> None:
-        path = self._folder / name
+        path = self.root / name
         path.write_text(text, encoding="utf-8")
         # Python knows what it compiled by its second and size, which a mistake may share.
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
@@ -308,17 +294,15 @@ class Tree:
         """The first test that fails, or why there is no end; "" if all pass. What they started ends with them."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", *tests]
         with tempfile.TemporaryFile() as out:
-            process = subprocess.Popen(
-                command, cwd=self._folder, env=self._environment, stdout=out, stderr=out, start_new_session=True
-            )
+            run = subprocess.Popen(command, cwd=self.root, env=self.env, stdout=out, stderr=out, start_new_session=True)
             try:
-                status = process.wait(limit)
+                status = run.wait(limit)
             except subprocess.TimeoutExpired:
                 return f"no end within {limit:.0f} s"
             finally:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                    os.killpg(run.pid, signal.SIGKILL)
+                run.wait()
             out.seek(0)
             said = out.read().decode(errors="replace")
         found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.MULTILINE)
