@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -257,6 +258,7 @@ def test_the_fingerprint_leaves_out_where_things_lie():
     base = word_count(Path("a"), TEXTS)
     assert word_count(Path("b"), TEXTS, fail_once="elsewhere").fingerprint == base.fingerprint
     assert word_count(Path("a"), TEXTS[:2]).fingerprint != base.fingerprint
+    assert replace(base, models=({"model": "another"},)).fingerprint != base.fingerprint
 
 
 def test_a_ledger_that_does_not_add_up_stops_the_unit(tmp_path):
@@ -297,6 +299,23 @@ def test_an_unpublished_file_that_vanished_is_named(tmp_path):
     Path(tmp_path / "words" / done[1]["files"][0][1]).unlink()
     with pytest.raises(UserError, match="is gone; it was deleted under the run"):
         build.finish()
+
+
+def test_a_publication_that_fails_leaves_no_dataset_and_can_be_finished(tmp_path, reference):
+    build = word_count(tmp_path / "words", TEXTS)
+    build.begin(resume=False)
+    for stage in build.stages:
+        for unit in open_stage(build.work, stage):
+            do_unit(build.work, stage, unit)
+        close_stage(build.work, stage)
+    in_the_way = tmp_path / "words/README.md"
+    in_the_way.mkdir()
+    with pytest.raises(UserError, match="a folder lies where a file should be"):
+        build.finish()
+    assert not (tmp_path / "words/manifest.json").exists()
+    in_the_way.rmdir()
+    build.finish()
+    assert hashes(tmp_path / "words") == reference
 
 
 def test_a_flipped_bit_in_an_exchanged_file_is_noticed(tmp_path):

@@ -159,6 +159,11 @@ CASES = {
         edit(ledger("parse", read=99)),
         r"the ledger of sentences does not add up: 99 read, not (\d+) = \d+ written \+ 0 filtered \+ 1 rejected",
     ),
+    "ledger of more than was read": (
+        "contexts-sentences",
+        edit(ledger("parse", read=0)),
+        r"the ledger of sentences does not add up: 0 read, not \d+ =",
+    ),
     "ledger and rows": (
         "contexts-sentences",
         edit(ledger("parse", read=99, written=98)),
@@ -444,6 +449,11 @@ CASES = {
     ),
     "unknown label": ("contexts-phrases", rewrite(field(0, label="XP")), "row 0: label is not one of NP, VP"),
     # Contexts
+    "splits of another seed": (
+        "contexts",
+        edit(lambda data: data.update(seed=5)),
+        r"row \d+: the document belongs to the other split, by the hash of its id",
+    ),
     "mask": ("contexts", rewrite(field(1, mask_start=3)), "row 1: no mask stands at mask_start: .* at 3, not "),
     "anchor": ("contexts", rewrite(field(1, anchor="ship")), "row 1: anchor is not the phrase"),
     "positive": ("contexts", rewrite(field(1, positive="[MASK]")), "row 1: positive is not the context"),

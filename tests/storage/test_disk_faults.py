@@ -151,6 +151,19 @@ def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "out"]
 
 
+def test_a_file_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut leaves the whole file or none: first its bytes, then its name, then the folder."""
+    happened: list[str] = []
+
+    def noted(name: str, call: Callable[..., None]) -> Callable[..., None]:
+        return lambda *arguments: happened.append(name) or call(*arguments)
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    Folder(str(tmp_path)).write("x", b"1")
+    assert happened == ["fsync", "replace", "fsync"]
+
+
 @pytest.mark.parametrize("step", [1000, 1 << 16, 1 << 22])
 def test_a_full_disk_leaves_no_half_file(tmpfs: Path, step: int) -> None:
     folder = Folder(str(tmpfs))
