@@ -27,7 +27,7 @@ from typing import NamedTuple, TypeAlias
 
 from benchmarks import harness
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 PAGES_A_STREAM = 100  # as in Wikimedia's multistream dumps
 

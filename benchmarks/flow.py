@@ -22,7 +22,8 @@ from pipelines.engine.stage import SIDE_TABLES, WORK, File
 from pipelines.mine_contexts import COMMAND
 from pipelines.stages.contexts import CUT, KEPT
 from schemas.manifest import SPLITS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.contexts.choosing import CHOSEN
 from transforms.phrases.counting import COUNTS
 from transforms.phrases.occurrences import SENTENCE_COLUMNS

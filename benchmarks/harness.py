@@ -29,7 +29,7 @@ from pyarrow import fs
 
 from schemas.manifest import read_manifest
 from schemas.process import silence
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.items import Document
 from transforms.sources.wikipedia import WIKIPEDIA_XML

@@ -30,7 +30,7 @@ import psutil
 from benchmarks import harness
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 _MARK = f"PHRASEMILL_KILLS_{os.getpid()}"
 _DATASETS = ("", "-documents", "-sentences", "-phrases")

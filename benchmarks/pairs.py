@@ -27,7 +27,7 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_mentions import COMMAND
 from schemas.manifest import Input, read_manifest
 from schemas.records import MENTIONS
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.arrays import I64, U64, mix64
 
 SHARD = 50_000

@@ -32,7 +32,8 @@ from pipelines.mine_contexts import COMMAND
 from pipelines.stages.count import read_sentences
 from schemas import records
 from schemas.manifest import Input, read_manifest
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.arrays import mix64, string_bytes
 from transforms.phrases.counting import count_shard
 from transforms.phrases.normalise import PhraseRules

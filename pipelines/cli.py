@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines import options
 from pipelines.engine.limits import LIMITS, Limits
-from schemas.addresses import checked_arguments, is_address
-from schemas.errors import UserError, storage_error
+from schemas.errors import UserError
 from schemas.process import leave_out_pandas, limit_threads, silence
+from schemas.storage.addresses import checked_arguments, is_address
+from schemas.storage.errors import storage_error
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.executors import Executor
     from pipelines.engine.preflight import Submission
-    from schemas.storage import Folder
+    from schemas.storage.folder import Folder
 
 SMALL_INPUT = 1 << 16
 """Bytes of input that are done in this process: starting others, and Beam, would take longer than the work."""
@@ -148,7 +149,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     leave_out_pandas()
     inputs = chosen.input or _sample()
     from pipelines import corpus
-    from schemas.storage import Folder
+    from schemas.storage.folder import Folder
 
     submission = None
     if chosen.runner != "DirectRunner":

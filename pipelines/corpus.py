@@ -23,7 +23,7 @@ from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.records import record_name
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.contexts.windows import WindowRules
 from transforms.parsing.registry import MEANS, parser_identity
 from transforms.phrases.normalise import PhraseRules

@@ -14,7 +14,7 @@ from pipelines.cli import Command, main
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
-    from schemas.storage import Folder
+    from schemas.storage.folder import Folder
 
 
 def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:

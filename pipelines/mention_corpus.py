@@ -20,7 +20,7 @@ from pipelines.stages.pairs import Fetch, Group, OrderPairs, Pair
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.mentions.finding import MentionRules
 from transforms.mentions.masking import MaskRules, identified
 from transforms.mentions.pairs import PairRules

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from pipelines.engine.limits import LIMITS
-from schemas.addresses import checked_arguments
 from schemas.errors import UserError
+from schemas.storage.addresses import checked_arguments
 from transforms.parsing.registry import PARSERS
 from transforms.sources.formats import DEDUP_MODES, FORMAT_NAMES, ReadOptions
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pipelines.cli import python
 from schemas.manifest import Manifest, read_manifest
 from schemas.records import RESOLUTIONS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 _PLURALS = {
     "Document": "documents",

@@ -14,9 +14,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from schemas.addresses import checked_arguments
-from schemas.errors import UserError, storage_error
+from schemas.errors import UserError
 from schemas.process import leave_out_pandas
+from schemas.storage.addresses import checked_arguments
+from schemas.storage.errors import storage_error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     leave_out_pandas()
     from schemas.dataset_checks import check_dataset, summary
-    from schemas.storage import Folder
+    from schemas.storage.folder import Folder
 
     status = 0
     for path in options.datasets:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from schemas.errors import UserError
 from schemas.manifest import Manifest, Shard, read_manifest
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 
 class RowGroup(NamedTuple):

@@ -18,7 +18,8 @@ from schemas.mention_checks import broken_pages
 from schemas.offsets import MADE_FROM, check_offsets, find_origin
 from schemas.record_checks import OPTIONS, checks_of
 from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 _SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _CARD = "README.md"

@@ -1,9 +1,6 @@
-"""The errors that a user can mend."""
+"""The error that a user can mend."""
 
 from __future__ import annotations
-
-import errno
-import re
 
 
 class UserError(Exception):
@@ -11,74 +8,3 @@ class UserError(Exception):
 
     Shown without a traceback. Never retried: the same input would fail again.
     """
-
-
-class StorageError(UserError, OSError):
-    """Storage refuses for a reason that does not pass by itself: a full disk, no access, a file in the way."""
-
-
-class PassingError(OSError):
-    """Storage failed in a way that may pass by itself, such as a network that is down; the message names the place."""
-
-
-_IN_THE_WAY = "move it away, or choose another --output"
-_ACCESS = "check the access rights"
-_FAULTS = {
-    errno.ENOSPC: ("no space is left on its disk", "free some, then go on with --resume"),
-    errno.EDQUOT: ("the quota of disk space is used up", "free some, then go on with --resume"),
-    errno.EROFS: ("its file system can only be read", "choose another --output, or mount it for writing"),
-    errno.EACCES: ("permission denied", _ACCESS),
-    errno.EPERM: ("permission denied", _ACCESS),
-    errno.ENOTDIR: ("a file lies where a folder should be", _IN_THE_WAY),
-    errno.EEXIST: ("a file lies where a folder should be", _IN_THE_WAY),
-    errno.EISDIR: ("a folder lies where a file should be", _IN_THE_WAY),
-    errno.ENAMETOOLONG: ("the name is too long for its file system", "choose a shorter one"),
-    errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
-    errno.ENFILE: ("too many files are open", "raise the limit of this machine"),
-}
-_LATER = "when the cause is mended, go on with --resume"
-_GONE = ("is gone", "bring it back and go on with --resume, or start again with --overwrite")
-
-_STORE_FAULTS = {
-    "NO_SUCH_BUCKET": ("the bucket does not exist", "make it, or add ?allow_bucket_creation=true to the address"),
-    "ACCESS_DENIED": ("access denied", "check the credentials (docs/operations.md) and what they allow"),
-    "INVALID_ACCESS_KEY_ID": ("the access key is unknown", "check the credentials (docs/operations.md)"),
-    "INVALID_CLIENT_TOKEN_ID": ("the access key is unknown", "check the credentials (docs/operations.md)"),
-    "SIGNATURE_DOES_NOT_MATCH": ("the secret key is wrong", "check the credentials (docs/operations.md)"),
-    "MISSING_AUTHENTICATION_TOKEN": ("no credentials are given", "see docs/operations.md"),
-    "HTTP status 403": ("access denied", "check the credentials (docs/operations.md) and what they allow"),
-    "PERMISSION_DENIED": ("access denied", "check the credentials (docs/operations.md) and what they allow"),
-    "OAuth2 access token": ("no credentials are given", "see docs/operations.md"),
-    "UNAUTHENTICATED": ("no credentials, or none that are valid", "see docs/operations.md"),
-}
-"""By the word for it in the messages of pyarrow's S3 and Google Cloud filesystems, which have no number."""
-
-
-def storage_error(error: OSError, place: str = "", *, final: bool = False) -> StorageError | None:
-    """What storage refuses, as an error that names the place and the remedy.
-
-    None where trying again may help (a network that is down, a server that is busy), and where a file is missing, for
-    which there may be a better word. `final`: there is no more trying, and the error names whatever it is.
-    """
-    if isinstance(error, StorageError):
-        return error
-    text = " ".join(str(error).split())
-    if isinstance(error, PassingError):
-        return StorageError(f"{text}; {_LATER}") if final else None
-    found = _FAULTS.get(error.errno or 0)
-    if found is None and error.errno is None:
-        found = next((fault for word, fault in _STORE_FAULTS.items() if re.search(rf"\b{word}\b", text)), None)
-    if found is None and final:
-        found = _GONE if error.errno == errno.ENOENT else (f"failed ({text})", _LATER)
-    if found is None:
-        return None
-    problem, remedy = found
-    return StorageError(f"{place or _place(error, text)}: {problem}; {remedy}")
-
-
-def _place(error: OSError, text: str) -> str:
-    """The file that an error names."""
-    if error.filename is not None:
-        return str(error.filename)
-    named = re.search(r"'([^']+)'", text)
-    return named[1] if named else "storage"

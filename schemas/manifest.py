@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from schemas.errors import UserError
 from schemas.records import RECORDS, SCHEMA_VERSION
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 MANIFEST = "manifest.json"
 FORMAT = "phrasemill dataset"

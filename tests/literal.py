@@ -24,7 +24,8 @@ from pipelines.engine.stage import Stage, Work, close_stage, location, open_stag
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from schemas.manifest import Input, canonical_hash, read_manifest
 from schemas.records import DOCUMENTS, SENTENCES, record_name
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.parsing.treebank import read_treebank
 
 Row = dict[str, Any]

@@ -109,8 +109,8 @@ def test_version_is_the_project_files():
         ("transforms.sources.sample", "", ["README.md"]),
         ("transforms.parsing.phrasemill", "model", ["model/parser.onnx", "model/vocab.txt", "model/README.md"]),
         ("trainers.parser", "", ["recipe.toml"]),
-        ("transforms.sinks.report", "", ["template.html", "style.css", "charts.js"]),
-        ("transforms.sinks.report", "echarts", ["echarts/echarts.min.js", "echarts/NOTICE"]),
+        ("transforms.reports", "", ["template.html", "style.css", "charts.js"]),
+        ("transforms.reports", "echarts", ["echarts/echarts.min.js", "echarts/NOTICE"]),
     ],
 )
 def test_package_data(package: str, folder: str, some: list[str]):

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from pipelines.engine.stage import Completion, Fault, Isolation, Stage, StageError, Work
 from pipelines.engine.task_writer import TaskWriter, do_unit
-from schemas.addresses import without_secrets
-from schemas.errors import UserError, storage_error
+from schemas.errors import UserError
+from schemas.storage.addresses import without_secrets
+from schemas.storage.errors import storage_error
 
 ATTEMPTS = 3
 """How often a unit is tried; the last time alone on its machine."""

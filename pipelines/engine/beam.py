@@ -35,9 +35,10 @@ from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, StageError, Tally
 from pipelines.engine.worker_checks import Software, check_worker, software
 from pipelines.engine.worker_pool import WorkerPool, usable_cores
-from schemas.addresses import without_secrets
-from schemas.errors import UserError, storage_error
+from schemas.errors import UserError
 from schemas.manifest import is_dataset
+from schemas.storage.addresses import without_secrets
+from schemas.storage.errors import storage_error
 
 _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
 """What Prism and Flink say of a job whose worker, or its machine, is gone."""

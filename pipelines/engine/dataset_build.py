@@ -28,6 +28,7 @@ from pipelines.engine.stage import (
     Work,
     read_faults,
 )
+from pipelines.engine.versions import cpu_model, library_versions
 from schemas.errors import UserError
 from schemas.manifest import (
     MANIFEST,
@@ -42,9 +43,8 @@ from schemas.manifest import (
     read_manifest,
 )
 from schemas.records import record_name
-from schemas.storage import Folder
-from transforms.sinks.card import dataset_card
-from transforms.sinks.versions import cpu_model, library_versions
+from schemas.storage.folder import Folder
+from transforms.reports.card import dataset_card
 
 POINTS = 120
 """Points of a stage's throughput over time in the manifest."""
@@ -210,7 +210,7 @@ class DatasetBuild:
 
     def _write_report(self, manifest: Manifest) -> None:
         """The report; what goes wrong with it is noted in the manifest, for the data is none the worse."""
-        from transforms.sinks.report import dataset_report  # not in the workers: it brings jinja2
+        from transforms.reports.page import dataset_report  # not in the workers: it brings jinja2
 
         try:
             self.output.write("report.html", dataset_report(self.output, manifest).encode())

@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from pipelines.engine.stage import File
 from pipelines.engine.task_writer import TaskWriter
 from schemas.keys import order_by_key
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 U64 = npt.NDArray[np.uint64]
 

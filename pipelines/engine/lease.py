@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipelines.engine.stage import WORK, Slice
-from schemas.errors import PassingError, UserError
+from schemas.errors import UserError
 from schemas.manifest import is_dataset
-from schemas.storage import Folder
+from schemas.storage.errors import PassingError
+from schemas.storage.folder import Folder
 
 RUN_FILE = f"{WORK}/run.json"
 _SLICE_FILE = re.compile(rf"{WORK}/run-(\d+)-of-(\d+)\.json")

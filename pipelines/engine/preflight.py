@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines.engine.worker_checks import Software, software
-from schemas.addresses import is_address, parse
 from schemas.errors import UserError
+from schemas.storage.addresses import is_address, parse
 
 _NETWORK_FILESYSTEMS = re.compile(
     r"nfs\d?|cifs|smb\w*|lustre|ceph|glusterfs|beegfs\w*|gpfs|afs|9p|virtiofs|wekafs|pvfs2|panfs|fuse\..+"

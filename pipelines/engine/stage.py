@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from schemas.errors import UserError
 from schemas.manifest import Ledger
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 if TYPE_CHECKING:
     from pipelines.engine.task_writer import TaskWriter

@@ -34,7 +34,8 @@ from pipelines.engine.stage import (
 from schemas.errors import UserError
 from schemas.manifest import SPLITS, Ledger
 from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS
-from schemas.storage import AtomicFile, parquet_writer
+from schemas.storage.folder import AtomicFile
+from schemas.storage.parquet import parquet_writer
 
 _SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _SIDE_ROWS = 50_000

@@ -23,7 +23,8 @@ from pipelines.planning.pieces import (
 from schemas import records
 from schemas.manifest import MANIFEST, Shard, read_manifest
 from schemas.records import record_name
-from schemas.storage import AtomicFile, Folder, parquet_file, parquet_writer
+from schemas.storage.folder import AtomicFile, Folder
+from schemas.storage.parquet import parquet_file, parquet_writer
 
 
 def sample_datasets(

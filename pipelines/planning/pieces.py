@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 POINTS = 8
 """Points, evenly spread over the input, at which it is measured."""

@@ -15,7 +15,7 @@ from pipelines.planning.forecasts import Forecaster
 from pipelines.planning.measuring import Measured, measure
 from pipelines.planning.scale import Forecast, Line
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 
 class Plan(NamedTuple):

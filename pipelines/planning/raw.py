@@ -26,7 +26,7 @@ from pipelines.planning.pieces import (
     spread,
 )
 from pipelines.stages.extract import Extract, Segments, SourceFile, keep_page
-from schemas.storage import AtomicFile, Folder
+from schemas.storage.folder import AtomicFile, Folder
 from transforms.sources.formats import InputFile
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Corrupt, Document, Item

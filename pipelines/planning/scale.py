@@ -9,7 +9,7 @@ from pipelines.engine.stage import Completion
 from pipelines.planning.estimates import Estimate, makespan
 from pipelines.planning.measuring import Measured
 from pipelines.stages.units import MOST_SHARDS, UNITS
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 SPEED = 0.15
 """The least half width of a speed, as a share: machines are never equally busy."""

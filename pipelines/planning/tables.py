@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Sequence
 
 from pipelines.stages.mentions import SqlFile
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.streams import chunks
 
 SAMPLE_SQL = 8 << 20

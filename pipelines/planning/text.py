@@ -11,7 +11,7 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.planning.estimates import Estimate
 from pipelines.planning.machine import available_memory
 from pipelines.planning.plan import Plan
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 
 def warnings(

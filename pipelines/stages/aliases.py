@@ -10,7 +10,8 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
 from schemas.manifest import read_manifest
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
 
 MENTIONS_A_RANGE = 4_000_000

@@ -24,7 +24,8 @@ from pipelines.stages.units import Shards, shard_units, shards_a_unit
 from schemas.keys import is_validation, row_key
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import CONTEXTS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.arrays import I64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible

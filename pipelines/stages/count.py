@@ -13,7 +13,8 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units
 from schemas.manifest import read_manifest
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.phrases.counting import (
     COUNTS,
     ORDER,

@@ -20,7 +20,8 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import Range
 from schemas.errors import UserError
 from schemas.records import DOCUMENTS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, ReadOptions, Segment
 from transforms.sources.inputs import FORMATS

@@ -24,7 +24,8 @@ from pipelines.stages.units import All, Range, Shards, range_units, shard_units,
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.records import MENTIONS, PAGES, REDIRECTS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.mentions.facts import (
     KEYED_FACTS,
     facts_of_pages,

@@ -31,7 +31,8 @@ from pipelines.stages.units import (
 from schemas.errors import UserError
 from schemas.manifest import SPLITS, read_manifest
 from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIR_KINDS, PAIRED_FIELDS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
 from transforms.mentions.pairs import (
     MEMBER_COLUMNS,

@@ -19,7 +19,8 @@ from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.process import without
 from schemas.records import SENTENCES
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser, needs_torch

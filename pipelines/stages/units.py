@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pipelines.engine.stage import Work
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 UNITS, MOST_SHARDS = 64, 32
 """A stage over shards has about so many units, of so many shards at most: few files in the exchanges."""

@@ -12,10 +12,10 @@ from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
 from schemas.errors import UserError
 from schemas.manifest import Ledger, is_dataset, read_manifest
 from schemas.records import REJECT_REASONS
-from schemas.storage import Folder
-from transforms.sinks.figures import share
-from transforms.sinks.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
-from transforms.sinks.report.history import lineage
+from schemas.storage.folder import Folder
+from transforms.reports.figures import share
+from transforms.reports.history import lineage
+from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
 
 
 class Found(NamedTuple):

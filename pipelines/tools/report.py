@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from schemas.dataset import Dataset
-from transforms.sinks.report import dataset_report
+from transforms.reports.page import dataset_report
 
 REPORT = "report.html"
 

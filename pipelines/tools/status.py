@@ -13,7 +13,7 @@ from pipelines.engine.progress import RunFigures, bar_columns, duration
 from pipelines.engine.stage import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 RUNNING, ENDED = 0, 1
 

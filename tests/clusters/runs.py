@@ -18,7 +18,7 @@ from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.preflight import Submission
 from pipelines.engine.progress import Progress
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 TEXTS = ("the cat sat on the mat", "", "the dog", "the cat and the dog and the cat", "the only unicorn")
 

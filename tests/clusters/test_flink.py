@@ -24,7 +24,7 @@ from toy import word_count
 
 from pipelines.engine import preflight
 from schemas.manifest import is_dataset
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 pytestmark = pytest.mark.heavy
 

@@ -16,7 +16,7 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import stage_runs
 from pipelines.engine.preflight import Submission
 from schemas.errors import UserError
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 IMAGE = "europe-docker.pkg.dev/p/phrasemill/phrasemill-worker:0.1.0"
 SENTENCE = "The quick brown fox jumps over the lazy dog."

@@ -25,7 +25,8 @@ from pipelines.engine.exchange import (
 )
 from pipelines.engine.stage import File, Work
 from pipelines.engine.task_writer import TaskWriter
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 TOP = 2**64 - 1
 ROWS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("value", pa.string()), ("number", pa.int64())])

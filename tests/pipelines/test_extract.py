@@ -28,7 +28,7 @@ from pipelines.stages import extract as step
 from pipelines.stages.extract import Extract
 from schemas.errors import UserError
 from schemas.manifest import Manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.items import Item
 
 

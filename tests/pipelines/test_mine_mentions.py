@@ -25,7 +25,7 @@ from schemas.dataset_checks import check_dataset
 from schemas.errors import UserError
 from schemas.keys import is_validation
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.parsing.sentences import Tokenizer
 
 SMALL = (

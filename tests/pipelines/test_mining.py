@@ -32,7 +32,7 @@ from pipelines.stages import count as count_steps
 from pipelines.stages import units as unit_steps
 from schemas.manifest import read_manifest
 from schemas.records import PHRASE_LABELS, PHRASES
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.contexts.windows import WindowRules
 
 SMALL = (

@@ -14,7 +14,7 @@ from pipelines.stages.parse import Parse
 from schemas import records
 from schemas.dataset_checks import check_dataset
 from schemas.manifest import Input, read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 TEXTS = {
     "a.txt": "The cat sat on the mat.\n\nIt purred.",

@@ -25,7 +25,7 @@ from pipelines.planning.plan import Plan
 from pipelines.planning.plan import foretell as plan
 from pipelines.planning.text import span_of_bytes, span_of_numbers, span_of_seconds, warnings
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.sample import sample_inputs
 
 

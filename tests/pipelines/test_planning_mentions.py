@@ -23,7 +23,7 @@ from pipelines.planning.plan import Plan
 from pipelines.planning.plan import foretell as plan
 from pipelines.stages.mentions import SqlFile
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.sql_tables import open_table, read_facts
 
 # ---- Keys

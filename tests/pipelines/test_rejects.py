@@ -17,7 +17,7 @@ from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.rejects import main
 from schemas.manifest import Input, read_manifest
 from schemas.records import REDIRECTS
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 TEXTS = ("a b BAD c", "BAD d", "BAD BAD")
 

@@ -23,7 +23,7 @@ from pipelines.engine.task_writer import do_unit
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 TEXTS = (
     "the cat sat on the mat",

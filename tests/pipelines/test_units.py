@@ -36,7 +36,7 @@ from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.sample import sample_inputs
 
 ROOT = Path(__file__).resolve().parents[2]

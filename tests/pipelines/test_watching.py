@@ -34,7 +34,7 @@ from pipelines.engine.progress import (
 from pipelines.engine.stage import Completion, Tally, too_many_rejects
 from schemas.errors import UserError
 from schemas.manifest import Ledger, read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 STAGE = StageFigures("out/x", "parse", "sentences", units=10, before=2, tally_before=Tally(read=500), began=1000.0)
 AT_WORK = StageFigures(

@@ -21,7 +21,7 @@ from pipelines.engine.progress import Progress
 from pipelines.engine.stage import StageError
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 # Generous enough for a busy machine, short enough for a test.
 SHORT = Limits(silent=8.0, idle=4.0, stalled=12.0)

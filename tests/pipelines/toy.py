@@ -20,7 +20,7 @@ from pipelines.engine.task_writer import TaskWriter
 from schemas import records
 from schemas.errors import UserError
 from schemas.manifest import Input
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.phrases.counting import group_starts
 
 COUNTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("word", pa.string()), ("count", pa.int64())])

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.storage import AtomicFile, Folder, parquet_writer
+from schemas.storage.folder import AtomicFile, Folder
+from schemas.storage.parquet import parquet_writer
 
 Row = dict[str, Any]
 Manifest = dict[str, Any]

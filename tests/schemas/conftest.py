@@ -12,7 +12,7 @@ from literal import parse_options, run_inline
 
 from pipelines import corpus, mine_contexts, mine_mentions
 from pipelines.stages import contexts, pairs
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 _PAGES = {
     "Whale": "The '''whale''' is a [[marine mammal|large marine mammal]]. Old sailors fear the white whale.\n\n"

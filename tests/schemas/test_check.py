@@ -20,7 +20,7 @@ from literal import shard as shard_of
 
 from pipelines import corpus
 from schemas.check import main
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.sample import sample_inputs
 
 NAMES = ("contexts", "contexts-documents", "contexts-sentences", "contexts-phrases")

@@ -17,7 +17,7 @@ from schemas.dataset import RowGroup
 from schemas.manifest import read_manifest
 from schemas.record_checks import checks_of
 from schemas.records import MASKED_MENTION_PAIRS
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 NAMES = ("pairs", "masked", "pairs-aliases", "pairs-mentions", "pairs-documents")
 

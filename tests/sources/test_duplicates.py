@@ -18,7 +18,7 @@ from properties import examples
 
 from pipelines import corpus
 from schemas.manifest import Manifest, read_manifest
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.duplicates import KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.items import Document, Link
 

@@ -29,7 +29,7 @@ from pipelines.engine.stage import Work, open_stage
 from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import RawFiles, resolve_inputs
 

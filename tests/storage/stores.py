@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pyarrow import fs
 from servers import free_port, go_install, running
 
-from schemas import addresses
-from schemas.storage import Folder
+from schemas.storage import addresses
+from schemas.storage.folder import Folder
 
 KEY, SECRET = "AKIATESTTESTTEST", "Zm9vYmFy/c2VjcmV0+c2VjcmV0"
 BUCKET = "corpora"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.addresses import Address, checked_arguments, joined_path, parse, relative_path, without_secrets
-from schemas.errors import StorageError
-from schemas.storage import Folder
+from schemas.storage.addresses import Address, checked_arguments, joined_path, parse, relative_path, without_secrets
+from schemas.storage.errors import StorageError
+from schemas.storage.folder import Folder
 
 SECRET = "Zm9v/YmFy+c2Vj"
 

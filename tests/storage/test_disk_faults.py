@@ -24,8 +24,9 @@ from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
-from schemas.errors import PassingError, StorageError, UserError, storage_error
-from schemas.storage import AtomicFile, Folder
+from schemas.errors import UserError
+from schemas.storage.errors import PassingError, StorageError, storage_error
+from schemas.storage.folder import AtomicFile, Folder
 
 TEXTS = tuple(
     " ".join(hashlib.sha256(f"{line} {word}".encode()).hexdigest() for word in range(100)) for line in range(20)

@@ -15,8 +15,8 @@ import jobs
 import pytest
 from stores import BUCKET, Store, assert_hidden
 
-from schemas.errors import StorageError
-from schemas.storage import AtomicFile, Folder
+from schemas.storage.errors import StorageError
+from schemas.storage.folder import AtomicFile, Folder
 from transforms.sources.inputs import InputError, RawFiles, resolve_inputs
 
 LARGE = bytes(range(256)) * 4096 * 24  # 24 MiB: an upload of several parts, from a temporary file
@@ -94,7 +94,7 @@ def test_what_is_given_up_leaves_nothing(store: Store, data: bytes) -> None:
 def test_an_upload_cut_by_kill_leaves_no_file(store: Store) -> None:
     code = f"""
 import os, pyarrow
-from schemas.storage import AtomicFile, Folder
+from schemas.storage.folder import AtomicFile, Folder
 file = AtomicFile(Folder({store.address("killed")!r}), "file")
 for _ in range(24):
     file.write(bytes(1 << 20))

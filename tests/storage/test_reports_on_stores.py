@@ -11,7 +11,7 @@ from toy import poisoned_words
 from pipelines import rejects, report
 from pipelines.engine.stage import open_stage
 from pipelines.engine.task_writer import do_unit
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 TEXTS = ("a b BAD c", "BAD d", "e")
 

@@ -9,12 +9,13 @@ import jobs
 import pytest
 from stores import Store, assert_hidden
 
-from schemas.addresses import filesystem_of, relative_path
 from schemas.dataset import Dataset
-from schemas.errors import StorageError, UserError
+from schemas.errors import UserError
 from schemas.manifest import Input, Manifest
 from schemas.offsets import find_origin
-from schemas.storage import Folder
+from schemas.storage.addresses import filesystem_of, relative_path
+from schemas.storage.errors import StorageError
+from schemas.storage.folder import Folder
 
 ADDRESS = "s3://AKIASECRET:c2VjcmV0@bucket/wiki"
 QUERY = "s3://bucket/wiki?region=x&secret_key=c2VjcmV0"
@@ -85,7 +86,7 @@ def test_in_python() -> None:
 def test_in_a_manifest(tmp_path: Path) -> None:
     """One that somebody wrote by hand: ours never hold any."""
     from pipelines.corpus import ChainDataset, documents_of
-    from transforms.sinks.report.history import lineage
+    from transforms.reports.history import lineage
 
     folder = Folder(str(tmp_path))
     inputs = [Input("dataset", "documents", ADDRESS, "f00d")]

@@ -10,7 +10,7 @@ import jobs
 from stores import BUCKET, Store
 
 from pipelines.engine.lease import read_slices, refuse_second
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 
 def command(inputs: str, output: str, *more: str) -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.dataset import Dataset
-from schemas.storage import parquet_file
+from schemas.storage.parquet import parquet_file
 
 _WIKIDATA_ID = re.compile(r"Q[1-9][0-9]*")
 

@@ -28,8 +28,9 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from schemas.addresses import filesystem_of, is_address, parse, without_secrets
-from schemas.errors import StorageError, UserError
+from schemas.errors import UserError
+from schemas.storage.addresses import filesystem_of, is_address, parse, without_secrets
+from schemas.storage.errors import StorageError
 from transforms.sources.archives import ARCHIVE
 from transforms.sources.books import TEXT, is_text
 from transforms.sources.formats import Format, InputFile

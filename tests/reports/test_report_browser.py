@@ -13,7 +13,7 @@ from written import Written, context, document, hostile, phrase, sentence, write
 
 from schemas.manifest import Manifest
 from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, SENTENCES
-from transforms.sinks.report import dataset_report
+from transforms.reports.page import dataset_report
 
 pytestmark = pytest.mark.heavy
 

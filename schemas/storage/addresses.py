@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from schemas.errors import StorageError
+from schemas.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from pyarrow import fs

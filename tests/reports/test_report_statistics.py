@@ -20,7 +20,7 @@ from schemas.records import (
     RECORDS,
     SENTENCES,
 )
-from transforms.sinks.report.statistics import (
+from transforms.reports.statistics import (
     Bin,
     Categories,
     Histogram,

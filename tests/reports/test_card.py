@@ -9,7 +9,7 @@ import yaml
 
 from schemas.manifest import Input, Manifest, Shard
 from schemas.records import RECORDS
-from transforms.sinks.card import dataset_card
+from transforms.reports.card import dataset_card
 
 
 def manifest(

@@ -16,11 +16,11 @@ from written import REJECT, Written, context, document, hostile, phrase, write_d
 from pipelines.report import main
 from schemas.manifest import Ledger, Manifest, read_manifest
 from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
-from schemas.storage import Folder
-from transforms.sinks.figures import duration, plain, share, size
-from transforms.sinks.report import dataset_report, history
+from schemas.storage.folder import Folder
+from transforms.reports.figures import duration, plain, share, size
+from transforms.reports.page import dataset_report, history
 
-REPORT = Path(__file__).resolve().parents[2] / "transforms/sinks/report"
+REPORT = Path(__file__).resolve().parents[2] / "transforms/reports/report"
 
 
 @pytest.mark.parametrize(

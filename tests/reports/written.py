@@ -25,7 +25,7 @@ from schemas.records import (
     REDIRECTS,
     SENTENCES,
 )
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 Row = dict[str, Any]
 

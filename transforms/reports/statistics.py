@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.manifest import Manifest
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 SHARDS = 32
 BUDGET = 64 << 20

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from written import alias_pair, context, document, mention, mention_pair, phrase, sentence, write_dataset
 
 from schemas.records import ALIAS_PAIRS, PHRASES, REDIRECTS
-from transforms.sinks.report import samples
-from transforms.sinks.report.samples import Passage, Piece, sample_rows, web_address
+from transforms.reports import samples
+from transforms.reports.samples import Passage, Piece, sample_rows, web_address
 
 
 def shown(passage: Passage) -> list[tuple[str, str]]:

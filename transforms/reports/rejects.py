@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from schemas.manifest import Ledger, Manifest
 from schemas.records import FILTER_REASONS, REJECT_REASONS
-from schemas.storage import Folder, parquet_file
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import parquet_file
 
 _FILES = 64
 

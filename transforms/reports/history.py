@@ -10,7 +10,7 @@ import numpy as np
 from schemas.errors import UserError
 from schemas.manifest import Input, Ledger, Manifest, read_manifest
 from schemas.records import FILTER_REASONS, REJECT_REASONS
-from schemas.storage import Folder
+from schemas.storage.folder import Folder
 
 _DATASETS = 16
 _PARTS = 24

@@ -19,11 +19,11 @@ import jinja2
 from markupsafe import Markup
 
 from schemas.manifest import Manifest
-from schemas.storage import Folder
-from transforms.sinks.figures import duration, plain, share, size
-from transforms.sinks.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
-from transforms.sinks.report import history, samples
-from transforms.sinks.report.statistics import Categories, Distribution, Histogram, Ranks, survey
+from schemas.storage.folder import Folder
+from transforms.reports import history, samples
+from transforms.reports.figures import duration, plain, share, size
+from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
+from transforms.reports.statistics import Categories, Distribution, Histogram, Ranks, survey
 
 _ABOUT = {
     "Document": "Plain texts with their links, in the order of the input.",

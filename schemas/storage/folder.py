@@ -8,18 +8,16 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemas.addresses import filesystem_of, is_address, joined_path, parse, relative_path, without_secrets
-from schemas.errors import PassingError, StorageError, storage_error
+from schemas.storage.addresses import filesystem_of, is_address, joined_path, parse, relative_path, without_secrets
+from schemas.storage.errors import PassingError, StorageError, storage_error
 
 _IN_MEMORY = 1 << 24
 """Bytes of a file for an object store that wait in memory; a larger one waits in a temporary file."""
@@ -316,49 +314,3 @@ def _named(place: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise storage_error(error, place) or PassingError(f"{place}: {without_secrets(str(error))}") from None
-
-
-def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file of a folder; a page that was damaged since it was written is an error when it is read."""
-    return pq.ParquetFile(
-        folder.filesystem.open_input_file(folder.at(name)), page_checksum_verification=True, **options
-    )
-
-
-def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:
-    """The one way in which phrasemill writes Parquet: offsets as deltas, few distinct strings as dictionaries.
-
-    Compressed by zstd, or by lz4 where the file is soon read and deleted.
-    """
-    integers = _leaves(arrow_schema, lambda field: pa.types.is_integer(field.type))
-    terms = _leaves(arrow_schema, lambda field: (field.metadata or {}).get(b"distinct") == b"few")
-    file: IO[bytes] = sink  # type: ignore[assignment]
-    return pq.ParquetWriter(
-        file,
-        arrow_schema,
-        compression="zstd" if to_keep else "lz4",
-        compression_level=3 if to_keep else None,
-        use_dictionary=terms,
-        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-        write_statistics=False,
-        write_page_checksum=True,
-        version="2.6",
-    )
-
-
-def _leaves(arrow_schema: pa.Schema, wanted: Callable[[pa.Field], bool]) -> list[str]:
-    """Parquet paths of the leaf columns whose field is wanted."""
-    found: list[str] = []
-
-    def visit(path: str, field: pa.Field) -> None:
-        if pa.types.is_list(field.type):
-            visit(f"{path}.list.element", field.type.value_field)
-        elif pa.types.is_struct(field.type):
-            for each in field.type:
-                visit(f"{path}.{each.name}", each)
-        elif wanted(field):
-            found.append(path)
-
-    for each in arrow_schema:
-        visit(each.name, each)
-    return found

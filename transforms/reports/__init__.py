@@ -1,0 +1,1 @@
+"""What people read of a dataset: the card, the report with its charts, rejects."""

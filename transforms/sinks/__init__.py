@@ -1,1 +1,0 @@
-"""What is written beside a dataset's shards."""
