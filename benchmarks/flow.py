@@ -18,9 +18,10 @@ from typing import NamedTuple
 from benchmarks import harness
 from pipelines import corpus
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import SIDE_TABLES, WORK, File
+from pipelines.engine.stage import WORK, File
 from pipelines.mine_contexts import COMMAND
 from pipelines.stages.contexts import CUT, KEPT
+from schemas.kinds import SIDES
 from schemas.manifest import SPLITS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
@@ -106,9 +107,7 @@ class Edge(NamedTuple):
 def edges_of(written: Sequence[Written]) -> list[Edge]:
     """Stage to dataset for what is published, stage to stage and dataset to stage for what is read."""
     replaced = {each.file.supersedes: each.stage for each in written if each.file.supersedes}
-    published = [
-        each for each in written if each.file.role in (*SPLITS, *SIDE_TABLES) and each.file.path not in replaced
-    ]
+    published = [each for each in written if each.file.role in (*SPLITS, *SIDES) and each.file.path not in replaced]
     found = [
         _edge(Read(dataset, stage, "published"), [each for each in published if each.stage == stage])
         for dataset, stages in WRITERS.items()

@@ -25,8 +25,8 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_mentions import COMMAND
+from schemas.kinds.mentions import MENTIONS
 from schemas.manifest import Input, read_manifest
-from schemas.records import MENTIONS
 from schemas.storage.folder import Folder
 from transforms.arrays import I64, U64, mix64
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import harness
 from schemas.errors import UserError
-from schemas.records import PHRASE_LABELS
+from schemas.terms import PHRASE_LABELS
 from transforms.parsing.evaluation import Agreement, Evaluation, evaluate
 from transforms.parsing.interface import ParsedSentence
 from transforms.parsing.registry import PARSERS, load_parser

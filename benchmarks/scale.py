@@ -30,7 +30,8 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_contexts import COMMAND
 from pipelines.stages.count import read_sentences
-from schemas import records
+from schemas.kinds.documents import DOCUMENTS
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
@@ -125,8 +126,8 @@ def vary(base: Folder, schema: pa.Schema, output: Folder, sentences: Folder, cop
 
 def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, rare: int, workers: int) -> None:
     """Write `work`/documents and `work`/sentences."""
-    texts = vary(documents, records.DOCUMENTS, Folder(str(work / "documents")), sentences, copies, rare)
-    parsed = vary(sentences, records.SENTENCES, Folder(str(work / "sentences")), sentences, copies, rare)
+    texts = vary(documents, DOCUMENTS, Folder(str(work / "documents")), sentences, copies, rare)
+    parsed = vary(sentences, SENTENCES, Folder(str(work / "sentences")), sentences, copies, rare)
     # The documents stand as the input of the sentences, as after a real parse.
     lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
     parsed = DatasetBuild(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)

@@ -24,7 +24,6 @@ from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
-from schemas.records import record_name
 
 
 class _Maker(NamedTuple):
@@ -64,7 +63,7 @@ def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) 
 def _making(chain: Sequence[ChainDataset], number: int, chosen: argparse.Namespace) -> str:
     build = chain[number].build
     assert build is not None
-    maker = _MAKERS[record_name(build.schema)]
+    maker = _MAKERS[build.kind.record]
     before = ["--input", str(chain[number - 1].folder)] if number else []
     own = options.as_arguments(chosen, maker.groups)
     return command_line(maker.module, [*before, *own, "--output", str(build.output)])

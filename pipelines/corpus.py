@@ -11,18 +11,16 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.options import choice_of_labels, parser_options
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, Count, Select
 from pipelines.stages.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
 from pipelines.stages.parse import Parse
-from schemas import records
+from schemas import kinds
 from schemas.errors import UserError
+from schemas.kind import Kind
 from schemas.manifest import Input, Manifest, read_manifest
-from schemas.records import record_name
 from schemas.storage.folder import Folder
 from transforms.contexts.windows import WindowRules
 from transforms.parsing.registry import MEANS, parser_identity
@@ -72,9 +70,9 @@ def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
     return Given(None, ChainDataset(folder, manifest.fingerprint), manifest)
 
 
-def holds(source: Given, schema: pa.Schema) -> bool:
-    """Whether a dataset of such records was given."""
-    return source.manifest is not None and source.manifest.record == record_name(schema)
+def holds(source: Given, kind: Kind) -> bool:
+    """Whether a dataset of this kind was given."""
+    return source.manifest is not None and source.manifest.kind is kind
 
 
 def documents(
@@ -88,7 +86,7 @@ def documents(
     if source.raw is None:
         assert source.dataset is not None
         assert source.manifest is not None
-        if not holds(source, records.DOCUMENTS):
+        if not holds(source, kinds.documents.KIND):
             raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give {takes}")
         return source.dataset
     files = [SourceFile(each.filesystem, each.file, each.format.name) for each in source.raw.inputs]
@@ -117,7 +115,7 @@ def documents(
     return built(
         DatasetBuild(
             output=output,
-            schema=records.DOCUMENTS,
+            kind=kinds.documents.KIND,
             stages=(stage, FindDuplicateIds(), FindDuplicates(), Drop()),
             inputs=inputs,
             options=stage.settings(),
@@ -130,7 +128,7 @@ def sentences(
     source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
 ) -> list[ChainDataset]:
     """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
-    if holds(source, records.SENTENCES):
+    if holds(source, kinds.sentences.KIND):
         assert source.dataset is not None
         assert source.manifest is not None
         return [documents_of(source.dataset, source.manifest, options.documents), source.dataset]
@@ -145,7 +143,7 @@ def sentences(
     )
     build = DatasetBuild(
         output=output,
-        schema=records.SENTENCES,
+        kind=kinds.sentences.KIND,
         stages=(stage,),
         inputs=(before.as_input,),
         options=stage.settings(),
@@ -190,7 +188,7 @@ def phrases(before: ChainDataset, options: argparse.Namespace, output: Folder) -
     return built(
         DatasetBuild(
             output=output,
-            schema=records.PHRASES,
+            kind=kinds.phrases.KIND,
             stages=(count, add_up, Select(max_phrases=most)),
             inputs=(before.as_input,),
             options=count.settings() | add_up.settings(),
@@ -224,7 +222,7 @@ def contexts(
     return built(
         DatasetBuild(
             output=output,
-            schema=records.CONTEXTS,
+            kind=kinds.contexts.KIND,
             stages=(choose, keep, cut, Order()),
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
             options=choose.settings() | cut.settings(),

@@ -17,7 +17,7 @@ from pipelines.options import kinds_of_pairs
 from pipelines.stages.aliases import CountSurfaces, PairAliases
 from pipelines.stages.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
 from pipelines.stages.pairs import Fetch, Group, OrderPairs, Pair
-from schemas import records
+from schemas import kinds
 from schemas.errors import UserError
 from schemas.manifest import Input
 from schemas.storage.folder import Folder
@@ -35,7 +35,7 @@ def mentions(
     source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
 ) -> list[ChainDataset]:
     """Documents -> mentions, with the documents; or the mentions dataset that was given."""
-    if source.dataset is not None and holds(source, records.MENTIONS):
+    if source.dataset is not None and holds(source, kinds.mentions.KIND):
         if options.tables:
             raise UserError(f"--tables: the targets of {source.dataset.folder} are resolved already; leave it out")
         return [source.dataset]
@@ -54,7 +54,7 @@ def mentions(
     )
     build = DatasetBuild(
         output=output,
-        schema=records.MENTIONS,
+        kind=kinds.mentions.KIND,
         stages=stages,
         inputs=(before.as_input, *inputs),
         options=find.settings(),
@@ -69,7 +69,7 @@ def _require_links(source: Given) -> None:
         if not any(each.format.name in LINKED_FORMATS for each in source.raw.inputs):
             formats = ", ".join(sorted({each.format.name for each in source.raw.inputs}))
             raise UserError(f"--input: has no hyperlinks, being {formats}; {remedy}")
-    elif holds(source, records.DOCUMENTS):
+    elif holds(source, kinds.documents.KIND):
         assert source.dataset is not None
         assert source.manifest is not None
         if not source.manifest.counter("links"):
@@ -126,7 +126,7 @@ def aliases(before: ChainDataset, options: argparse.Namespace, output: Folder) -
     return built(
         DatasetBuild(
             output=output,
-            schema=records.ALIAS_PAIRS,
+            kind=kinds.alias_pairs.KIND,
             stages=(CountSurfaces(mentions=before.folder.uri), pair),
             inputs=(before.as_input,),
             options=pair.settings(),
@@ -149,7 +149,7 @@ def pairs(before: ChainDataset, options: argparse.Namespace, output: Folder) -> 
     return built(
         DatasetBuild(
             output=output,
-            schema=records.MENTION_PAIRS if masks is None else records.MASKED_MENTION_PAIRS,
+            kind=kinds.mention_pairs.KIND if masks is None else kinds.mention_pairs.MASKED_KIND,
             stages=(group, Pair(rules=rules, seed=options.seed, mentions=texts), Fetch(mentions=texts), order),
             inputs=(before.as_input,),
             options=group.settings() | order.settings(),

@@ -294,7 +294,7 @@ def _check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
 
 def choice_of_labels(text: str) -> tuple[str, ...]:
     """The labels of a comma-separated list, in their fixed order."""
-    from schemas.records import PHRASE_LABELS
+    from schemas.terms import PHRASE_LABELS
 
     wanted = [label.strip().upper() for label in text.split(",") if label.strip()]
     unknown = [label for label in wanted if label not in PHRASE_LABELS]
@@ -305,7 +305,7 @@ def choice_of_labels(text: str) -> tuple[str, ...]:
 
 def kinds_of_pairs(options: argparse.Namespace) -> tuple[str, ...]:
     """The kinds of a comma-separated list, in their fixed order."""
-    from schemas.records import PAIR_KINDS
+    from schemas.terms import PAIR_KINDS
 
     wanted = {kind.strip().lower() for kind in options.pairs_by.split(",") if kind.strip()}
     if not wanted or wanted - {*PAIR_KINDS}:

@@ -3,9 +3,8 @@
     python -m schemas.check out/contexts out/contexts-phrases
 
 Checked are the manifest, the shards (present, named, bytes, sha256, schema, rows), the ledgers, the side tables, and
-what `schemas/records.py` promises of each row. Offsets are checked against the documents that the dataset was made
-from, wherever its manifest (or --documents) says that they lie; pairs of mentions against the mentions. Exit status:
-0 all is well, 1 findings, 2 no dataset.
+what its kind (`schemas/kinds/`) says of each row. Rows are compared with the dataset that they point into, such as the
+text of documents, if it is where the manifest (or --source) says. Exit status: 0 all is well, 1 findings, 2 no dataset.
 """
 
 from __future__ import annotations
@@ -24,7 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check each directory; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m schemas.check", description="Verify dataset directories.")
     parser.add_argument("datasets", nargs="+", metavar="DIR", help="a dataset directory, or its address")
-    parser.add_argument("--documents", metavar="DIR", help="where the documents lie, if they were moved")
+    parser.add_argument(
+        *("--source", "--documents"),
+        metavar="DIR",
+        help="what it was made from (documents, mentions), if that was moved",
+    )
     parser.add_argument("--quick", action="store_true", help="leave out hashes and rows: no data is read")
     try:
         options = parser.parse_args(checked_arguments(arguments))
@@ -39,14 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in options.datasets:
         try:
             findings = 0
-            for finding in check_dataset(path, documents=options.documents, quick=options.quick):
+            for finding in check_dataset(path, elsewhere=options.source, quick=options.quick):
                 print(finding, flush=True)
                 findings += 1
             if findings:
                 print(f"{Folder(path)}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
                 status = max(status, 1)
             else:
-                print(summary(path, documents=options.documents, quick=options.quick), flush=True)
+                print(summary(path, elsewhere=options.source, quick=options.quick), flush=True)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             status = 2

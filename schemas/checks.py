@@ -1,10 +1,15 @@
-"""What the checks of all record types share: how they say what is broken, and how they find what stands twice."""
+"""Checks that kinds are put together from: what a row must hold, and what must hold between rows, shards and splits.
+
+A check takes the rows of a dataset one row group at a time, in order, and yields the rows that break a rule. What spans
+shards is kept as 64-bit hashes: 8 to 32 bytes a row.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from schemas.dataset import Dataset, RowGroup
-from schemas.manifest import Shard
+from schemas.keys import is_validation
+
+if TYPE_CHECKING:
+    from schemas.dataset import Dataset, RowGroup
+    from schemas.manifest import Manifest, Shard
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+Show = Callable[[int], str]
+
+WIKIDATA_ID = r"^Q[1-9][0-9]*$"
 
 
 class Broken(NamedTuple):
@@ -24,7 +36,7 @@ class Broken(NamedTuple):
 
     rule: str
     rows: I64
-    show: Callable[[int], str]
+    show: Show
 
 
 class Violation(NamedTuple):
@@ -36,20 +48,33 @@ class Violation(NamedTuple):
     detail: str
 
 
-class Checks(Protocol):
-    """The checks of one record type."""
+class Check:
+    """Something that must hold for the rows of a dataset. Subclasses override what they need."""
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        """Check the next row group; a split's row groups come in order, one split behind the other."""
-        ...
+        """Check the next row group. The row groups of a split come in order, one split after the other."""
+        yield from ()
 
     def end(self, dataset: Dataset) -> Iterator[Violation]:
-        """Check what is known only when all rows were seen."""
-        ...
+        """Check what is known only after all rows."""
+        yield from ()
 
-    def totals(self) -> Iterator[str]:
-        """What the rows, added up, say otherwise than the manifest."""
-        ...
+    def totals(self) -> Iterator[tuple[str, str]]:
+        """What the rows, added up, contradict: (the side table, or "" for the manifest, what is wrong)."""
+        yield from ()
+
+
+class Rows(Check):
+    """A check of each row by itself."""
+
+    def __init__(self, broken: Callable[[pa.Table], Iterator[Broken]]) -> None:
+        self._broken = broken
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        return self._broken(group.table)
+
+
+# ---- Rules about columns
 
 
 def where(mask: Any) -> I64:
@@ -59,11 +84,96 @@ def where(mask: Any) -> I64:
     return np.flatnonzero(np.asarray(mask, dtype=bool))
 
 
+def rows_of(rows: Sequence[int]) -> I64:
+    return np.array(rows, dtype=np.int64)
+
+
 def quoted(value: object, most: int = 60) -> str:
     """A value as it stands in a finding: quoted and cut."""
     if not isinstance(value, str):
         return f"{value:,}" if isinstance(value, int) else str(value)
     return json.dumps(value if len(value) <= most else value[: most - 3] + "...", ensure_ascii=False)
+
+
+def showing(values: pa.ChunkedArray) -> Show:
+    """Names a row by its value in a column."""
+    return lambda row: quoted(values[row].as_py())
+
+
+def is_empty(table: pa.Table, column: str, show: Show, name: str = "") -> Broken:
+    return Broken(f"{name or 'the ' + column} is empty", where(pc.equal(table.column(column), "")), show)
+
+
+def is_not_one_of(table: pa.Table, column: str, known: Sequence[str], show: Show) -> Broken:
+    values = table.column(column)
+    wrong = pc.invert(pc.is_in(values, pa.array(known)))
+    rule = f"{column} is not one of {', '.join(known)}"
+    return Broken(rule, where(wrong), lambda row: f"{show(row)}: {column} {quoted(values[row].as_py())}")
+
+
+def is_no_wikidata_id(values: pa.ChunkedArray, name: str, show: Show) -> Broken:
+    wrong = pc.and_(pc.invert(pc.match_substring_regex(values, WIKIDATA_ID)), pc.not_equal(values, ""))
+    rule = f"{name} is neither empty nor a Wikidata id"
+    return Broken(rule, where(wrong), lambda row: f"{show(row)}: {quoted(values[row].as_py())}")
+
+
+def has_line_break(texts: Sequence[str], name: str, show: Show) -> Broken:
+    return Broken(f"{name} has a line break", where(["\n" in text or "\r" in text for text in texts]), show)
+
+
+def is_of_other_source(table: pa.Table) -> Broken:
+    ids, sources = (table.column(name).to_pylist() for name in ("doc_id", "source"))
+    return Broken(
+        "doc_id does not begin with the source",
+        where([not doc_id.startswith(f"{source}:") for doc_id, source in zip(ids, sources, strict=True)]),
+        lambda row: f"{quoted(ids[row])}, source {quoted(sources[row])}",
+    )
+
+
+# ---- Rules about lists of structs
+
+
+def nested(lists: pa.ListArray, names: Iterable[str]) -> tuple[I64, Bools, list[Any]]:
+    """A column of lists of structs, flat: the row of each item, whether it is its row's first, the named fields.
+
+    Integers come as int64, strings as an Arrow array. Lists of 2, 0 and 1 items give the rows [0, 0, 2] and the
+    first ones [True, False, True].
+    """
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    owner = np.repeat(np.arange(len(lists)), lengths)
+    first = np.ones(len(owner), dtype=bool)
+    first[1:] = owner[1:] != owner[:-1]
+    items = lists.flatten()
+    fields = [items.field(name) for name in names]
+    return (
+        owner,
+        first,
+        [each.to_numpy().astype(np.int64) if pa.types.is_integer(each.type) else each for each in fields],
+    )
+
+
+def broken_items(rule: str, wrong: Bools, owner: I64, show: Show) -> Broken:
+    """A rule on the items of lists, as one on rows: `show` takes an item, the first wrong one of the row is shown."""
+    items = np.flatnonzero(wrong)
+    rows, place = np.unique(owner[items], return_index=True)
+    first = dict(zip(rows.tolist(), items[place].tolist(), strict=True))
+    return Broken(rule, rows, lambda row: show(first[row]))
+
+
+def broken_spans(name: str, start: I64, end: I64, first: Bools, owner: I64, show: Show) -> Iterator[Broken]:
+    """Spans in the lists of rows that are empty, or begin before the one before them ends."""
+    yield broken_items(f"{name} is empty or ends before it starts", start >= end, owner, show)
+    yield broken_items(f"{name} begins before the one before it ends", begins_early(start, end, first), owner, show)
+
+
+def begins_early(start: I64, end: I64, first: Bools) -> Bools:
+    """Whether each span begins before the one before it ends; those that are `first` of a list have none before."""
+    early = np.zeros(len(start), dtype=bool)
+    early[1:] = (start[1:] < end[:-1]) & ~first[1:]
+    return early
+
+
+# ---- What must hold between rows
 
 
 def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
@@ -72,40 +182,39 @@ def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
 
 
-class NoChecks:
-    """For records without rules of their own."""
-
-    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        yield from ()
-
-    def end(self, dataset: Dataset) -> Iterator[Violation]:
-        yield from ()
-
-    def totals(self) -> Iterator[str]:
-        yield from ()
+def row_hashes(table: pa.Table, names: Sequence[str]) -> U64:
+    """[n] a hash of some columns of each row."""
+    if not table.num_rows:
+        return np.empty(0, np.uint64)
+    return hashes(pc.binary_join_element_wise(*(table.column(name).cast(pa.string()) for name in names), "\0"))
 
 
-class Apart:
-    """Finds values that stand in two rows, shards or splits (`by`), in 8 bytes a value.
+class Unique(Check):
+    """Finds values that are in two rows, shards or splits (`by`), in 8 bytes a value.
 
     The values are those of a column; or those that `of` makes of columns, one array or more with a value for each row.
     A null is no value.
     """
 
     def __init__(
-        self, *columns: str, by: str, of: Callable[[pa.Table], Sequence[pa.Array | pa.ChunkedArray]] | None = None
+        self,
+        rule: str,
+        *columns: str,
+        by: str = "row",
+        of: Callable[[pa.Table], Sequence[pa.Array | pa.ChunkedArray]] | None = None,
     ) -> None:
-        self._columns, self._by = columns, by
+        self._rule, self._columns, self._by = rule, columns, by
         self._of = of or (lambda table: [table.column(columns[0])])
         self._seen: dict[str, list[U64]] = {}
 
-    def add(self, group: RowGroup, split: str) -> None:
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
         key = {"row": "", "shard": group.shard.path, "split": split}[self._by]
         for values in self._of(group.table):
             found = values.drop_null()
             self._seen.setdefault(key, []).append(hashes(found if self._by == "row" else pc.unique(found)))
+        yield from ()
 
-    def end(self, dataset: Dataset, rule: str) -> Iterator[Violation]:
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
         """A violation for each shard that repeats a value. Equal hashes are looked up: it is never a mere collision."""
         parts = [np.concatenate(each) for each in self._seen.values()]
         if self._by != "row":
@@ -126,7 +235,7 @@ class Apart:
                             name = quoted(value.replace("\0", " "))
                             found.setdefault(group.first_row + row, f"{name} stands in {first[value][1]}")
                 if found:
-                    yield Violation(shard, rule, np.array([*found]), next(iter(found.values())))
+                    yield Violation(shard, self._rule, np.array([*found]), next(iter(found.values())))
 
     def _among(self, table: pa.Table, sought: U64) -> list[tuple[int, str]]:
         """The rows whose values have one of these hashes, in order, with the value."""
@@ -137,27 +246,166 @@ class Apart:
         return sorted(found)
 
 
-def nested(lists: pa.ListArray, names: Iterable[str]) -> tuple[I64, npt.NDArray[np.bool_], list[Any]]:
-    """A column of lists of structs, flat: the row of each item, whether it is its row's first, the named fields.
+class Ordered(Check):
+    """Rows are in strictly ascending order of `keys`, over the shards of a split."""
 
-    Integers come as int64, strings as an Arrow array.
+    def __init__(self, rule: str, keys: Callable[[pa.Table], list[Any]], show: Callable[[pa.Table], Show]) -> None:
+        self._rule, self._keys, self._show = rule, keys, show
+        self._last: dict[str, Any] = {}
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        keys = self._keys(group.table)
+        last = self._last.get(split)
+        wrong = [
+            row
+            for row, key in enumerate(keys)
+            if (before := keys[row - 1] if row else last) is not None and before >= key
+        ]
+        if keys:
+            self._last[split] = keys[-1]
+        yield Broken(self._rule, rows_of(wrong), self._show(group.table))
+
+
+class SideBySide(Check):
+    """Rows of one owner are next to each other in their shard, and in order.
+
+    `owner` gives the owner of each row; one whose name begins with a null may come again. `place` gives [start, end) of
+    each row: of two rows of one owner that follow each other, the second starts at the end of the first or after it.
     """
-    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    owner = np.repeat(np.arange(len(lists)), lengths)
-    first = np.ones(len(owner), dtype=bool)
-    first[1:] = owner[1:] != owner[:-1]
-    items = lists.flatten()
-    fields = [items.field(name) for name in names]
-    return (
-        owner,
-        first,
-        [each.to_numpy().astype(np.int64) if pa.types.is_integer(each.type) else each for each in fields],
-    )
+
+    def __init__(
+        self,
+        apart: str,
+        early: str,
+        owner: Callable[[pa.Table], list[str]],
+        place: Callable[[pa.Table], tuple[Sequence[Any], Sequence[Any]]],
+        show: Callable[[pa.Table], Show],
+    ) -> None:
+        self._apart, self._early = apart, early
+        self._owner, self._place, self._show = owner, place, show
+        self._shard = ""
+        self._last: str | None = None
+        self._end: Any = None
+        self._begun: set[str] = set()
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        if group.shard.path != self._shard:
+            self._shard, self._last, self._end, self._begun = group.shard.path, None, None, set()
+        apart, early = [], []
+        starts, ends = self._place(group.table)
+        for row, (owner, start, end) in enumerate(zip(self._owner(group.table), starts, ends, strict=True)):
+            if owner != self._last:
+                if owner in self._begun and not owner.startswith("\0"):
+                    apart.append(row)
+                self._begun.add(owner)
+            elif start < self._end:
+                early.append(row)
+            self._last, self._end = owner, end
+        show = self._show(group.table)
+        yield Broken(self._apart, rows_of(apart), show)
+        yield Broken(self._early, rows_of(early), show)
 
 
-def broken_items(rule: str, wrong: npt.NDArray[np.bool_], owner: I64, show: Callable[[int], str]) -> Broken:
-    """A rule on the items of lists, as one on rows: `show` takes an item, the first wrong one of the row is shown."""
-    items = np.flatnonzero(wrong)
-    rows, place = np.unique(owner[items], return_index=True)
-    first = dict(zip(rows.tolist(), items[place].tolist(), strict=True))
-    return Broken(rule, rows, lambda row: show(first[row]))
+class InSplit(Check):
+    """Rows are in the split to which the hash of each of their `owners` assigns them (None where it is unknown)."""
+
+    def __init__(self, what: str, owners: Callable[[pa.Table], list[list[str | None]]], manifest: Manifest) -> None:
+        self._what, self._owners = what, owners
+        self._rate, self._seed = float(manifest.options["validation_rate"]), manifest.seed or 0
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        wanted: dict[str, bool] = {}
+        wrong: dict[int, str] = {}
+        for owners in self._owners(group.table):
+            for row, owner in enumerate(owners):
+                if owner is None:
+                    continue
+                if owner not in wanted:
+                    wanted[owner] = is_validation(owner, rate=self._rate, seed=self._seed)
+                if wanted[owner] != (split == "validation"):
+                    wrong.setdefault(row, owner)
+        yield Broken(self._what, rows_of(sorted(wrong)), lambda row: quoted(wrong[row].replace("\0", " ")))
+
+
+class Licences(Check):
+    """The documents of the rows have the licences that the manifest counts.
+
+    `of_all`: every document has a row. Where it has none, the manifest may count more.
+    """
+
+    def __init__(self, manifest: Manifest, *, of_all: bool = True) -> None:
+        self._said, self._of_all = manifest.licences, of_all
+        self._documents: dict[str, list[U64]] = {}
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        licences = group.table.column("licence")
+        for licence in pc.unique(licences).to_pylist():
+            own = pc.unique(group.table.column("doc_id").filter(pc.equal(licences, licence)))
+            self._documents.setdefault(licence, []).append(hashes(own))
+        yield from ()
+
+    def totals(self) -> Iterator[tuple[str, str]]:
+        for licence in sorted({*self._said, *self._documents}):
+            said = self._said.get(licence, 0)
+            found = len(np.unique(np.concatenate([np.empty(0, np.uint64), *self._documents.get(licence, [])])))
+            if found > said or (self._of_all and found < said):
+                yield "", f"licences: {found:,} documents are {quoted(licence)}; the manifest says {said:,}"
+
+
+class Counters(Check):
+    """The values of a column are as frequent as the manifest's counters say; `name` makes a counter of a value."""
+
+    def __init__(self, column: str, values: Sequence[str], name: str, manifest: Manifest) -> None:
+        self._column, self._values, self._name, self._manifest = column, values, name, manifest
+        self._found: Counter[str] = Counter()
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        self._found.update(group.table.column(self._column).to_pylist())
+        yield from ()
+
+    def totals(self) -> Iterator[tuple[str, str]]:
+        for value in self._values:
+            name = self._name.format(value)
+            if self._found[value] != (said := self._manifest.counter(name)):
+                yield "", f"{self._found[value]:,} rows count as {quoted(name)}; the manifest says {said:,}"
+
+
+# ---- What must hold between a dataset and the one that it was made from
+
+
+def are_rows_of(
+    dataset: Dataset, source: Dataset, columns: Sequence[str], rule: str, suffix: str = ""
+) -> Iterator[Violation]:
+    """The rows of which these columns (their names with `suffix`) are no row of another dataset, by a hash of each."""
+    known = [row_hashes(table, columns) for table in source.tables(columns=columns)]
+    found = np.unique(np.concatenate([np.empty(0, np.uint64), *known]))
+    own = [f"{name}{suffix}" for name in columns]
+    for shard in dataset.shards():
+        wrong: list[int] = []
+        detail = ""
+        for group in dataset.row_groups(shard, columns=own):
+            absent = np.flatnonzero(~np.isin(row_hashes(group.table, own), found)).tolist()
+            if absent and not wrong:
+                row = group.table.slice(absent[0], 1).to_pylist()[0]
+                detail = ", ".join(quoted(row[name]) for name in own[:4])
+            wrong += [group.first_row + row for row in absent]
+        if wrong:
+            yield Violation(shard, rule, rows_of(wrong), detail)
+
+
+class Wrong:
+    """Rows of a shard that break rules, each with its detail, gathered row by row."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, dict[int, str]] = {}
+
+    def add(self, rule: str, row: int, detail: str) -> None:
+        self._rules.setdefault(rule, {})[row] = detail
+
+    def violations(self, shard: Shard, rows: range | None = None, first_row: int = 0) -> Iterator[Violation]:
+        """Of all rows; or of `rows` alone, the first of which is number `first_row` of the shard."""
+        for rule, details in self._rules.items():
+            here = [row for row in sorted(details) if rows is None or row in rows]
+            if here:
+                shift = first_row - rows.start if rows is not None else 0
+                yield Violation(shard, rule, rows_of(here) + shift, details[here[0]])

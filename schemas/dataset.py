@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -43,6 +43,14 @@ class Dataset:
     def __len__(self) -> int:
         """Rows of all splits."""
         return self.manifest.rows
+
+    def head(self, number: int) -> list[dict[str, Any]]:
+        """The first rows; of a dataset in random order, a sample."""
+        for shard in self.manifest.shards:
+            if shard.rows:
+                with parquet_file(self.folder, shard.path) as reader:
+                    return next(reader.iter_batches(batch_size=number)).to_pylist()
+        return []
 
     def shards(self, split: str | None = None) -> list[Shard]:
         """The shards of a split in order, those of all splits by default. UserError for a split that is not there."""

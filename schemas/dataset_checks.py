@@ -11,17 +11,15 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from schemas.checks import Broken, Violation, quoted
-from schemas.dataset import Dataset, RowGroup
+from schemas.columns import SCHEMA_VERSION, record_name
+from schemas.dataset import Dataset
 from schemas.errors import UserError
-from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, read_manifest
-from schemas.mention_checks import broken_pages
-from schemas.offsets import MADE_FROM, check_offsets, find_origin
-from schemas.record_checks import OPTIONS, checks_of
-from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS, SCHEMA_VERSION, record_name
+from schemas.kind import Problem, Source
+from schemas.kinds import FILTER_REASONS, KINDS, REJECT_REASONS, SIDES
+from schemas.manifest import MANIFEST, SPLITS, Manifest, Shard, read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
-_SIDES = {"rejects": REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _CARD = "README.md"
 
 _COPY = "copy the dataset again, or write it again with --overwrite"
@@ -41,10 +39,10 @@ class Finding(NamedTuple):
         return f"{self.place}: {self.problem}; {self.remedy}"
 
 
-def check_dataset(path: str, *, documents: str | None = None, quick: bool = False) -> Iterator[Finding]:
+def check_dataset(path: str, *, elsewhere: str | None = None, quick: bool = False) -> Iterator[Finding]:
     """Every finding on a dataset, as they come up. UserError if there is no dataset in the directory.
 
-    `documents` says where the documents that it was made from lie, if not where the manifest says. `quick` leaves out
+    `elsewhere` says where the dataset that its rows point into is, if not where the manifest says. `quick` leaves out
     what needs the data to be read: hashes and rows.
     """
     folder = Folder(path)
@@ -72,10 +70,10 @@ def check_dataset(path: str, *, documents: str | None = None, quick: bool = Fals
     yield from _check_strangers(dataset)
     if not quick:
         yield from _check_rejects(dataset, sound)
-        yield from _check_pages(dataset, sound)
+        yield from _check_sides(dataset, sound)
         yield from _check_rows(dataset, sound)
         if all(shard.path in sound for shard in manifest.shards):
-            yield from _check_offsets(dataset, documents)
+            yield from _check_source(dataset, elsewhere)
 
 
 def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
@@ -84,7 +82,7 @@ def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
         yield shard, manifest.schema
     for side, shards in manifest.sides.items():
         for shard in shards:
-            yield shard, _SIDES.get(side, manifest.schema)
+            yield shard, SIDES.get(side, manifest.schema)
 
 
 def _malformed(manifest: Manifest) -> Iterator[str]:
@@ -106,7 +104,7 @@ def _malformed(manifest: Manifest) -> Iterator[str]:
             counts |= {f"stage {stage.name}, {name}": n for name, n in ledger.items()}
             reasons = [*stage.ledger.filtered.items(), *stage.ledger.rejected.items()]
             counts |= {f"stage {stage.name}, {name}": n for name, n in reasons}
-    for name in OPTIONS.get(manifest.record, ()):
+    for name in manifest.kind.options:
         if name not in manifest.options:
             yield f"options lack {name!r}"
     for name, n in counts.items():
@@ -126,7 +124,7 @@ def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
     for name in ("columns", "rows"):
         if data.get(name) != expected[name]:
             yield _manifest_finding(folder, f"{name} are {_brief(data.get(name))} instead of {_brief(expected[name])}")
-    for kind, known, named in (("split", SPLITS, manifest.splits), ("side", tuple(_SIDES), manifest.sides)):
+    for kind, known, named in (("split", SPLITS, manifest.splits), ("side", tuple(SIDES), manifest.sides)):
         for each in sorted({*named} - {*known}):
             yield _manifest_finding(folder, f"there is no {kind} {quoted(each)}, only {', '.join(known)}")
     if not folder.exists(_CARD):
@@ -159,55 +157,12 @@ def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
         unknown = {*ledger.rejected} - {*REJECT_REASONS} | {*ledger.filtered} - {*FILTER_REASONS}
         for reason in sorted(unknown):
             yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {quoted(reason)}")
-    names = [stage.name for stage in manifest.stages]
-    yield from _check_counts_of_sides(dataset)
-    for one, other, what in _equalities(manifest, {*names}):
-        if one != other:
-            yield _manifest_finding(dataset.folder, f"{what}: {one:,} is not {other:,}")
+    yield from _problems(dataset.folder, manifest.kind.sums(manifest), manifest_finding=_CHANGED)
 
 
-def _check_counts_of_sides(dataset: Dataset) -> Iterator[Finding]:
-    """What `extract` read gives a page each at most; a redirect that is left out gives one in redirects/ at least."""
-    manifest = dataset.manifest
-    extract = next((stage.ledger for stage in manifest.stages if stage.name == "extract"), None)
-    if extract is None:
-        return
-    pages, redirects = (sum(shard.rows for shard in manifest.sides.get(side, [])) for side in ("pages", "redirects"))
-    if pages > extract.read:
-        problem = f"{pages:,} rows; extract read {extract.read:,} {extract.counts}"
-        yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
-    if redirects < extract.filtered["redirect"]:
-        problem = f"{redirects:,} rows; extract left out {extract.filtered['redirect']:,} redirects"
-        yield Finding(f"{dataset.folder}/redirects", problem, _ROWS)
-
-
-def _equalities(manifest: Manifest, stages: set[str]) -> Iterator[tuple[int, int, str]]:
-    """Pairs of numbers of the manifest that must be equal, and what they are."""
-
-    def ledger(name: str) -> Ledger:
-        return (manifest.stage(name).ledger if name in stages else None) or Ledger("")
-
-    ledgers = [stage.ledger for stage in manifest.stages if stage.ledger]
-    last = ledgers[-1].written if ledgers else manifest.rows
-    match manifest.record:
-        case "Document" if "extract" in stages:
-            # `drop` reads and writes again only the shards that lose a document.
-            dropped = ledger("drop").read - ledger("drop").written
-            yield manifest.rows, ledger("extract").written - dropped, "rows, and documents extracted less those dropped"
-        case "Phrase" if "select" in stages:
-            yield manifest.rows, last, "rows, and phrases that the last stage wrote"
-            yield ledger("select").read, manifest.counter("candidates"), "phrases that select read, and those counted"
-        case "Context" if "cut" in stages:
-            yield manifest.rows, last, "rows, and contexts that the last stage wrote"
-            yield ledger("cut").written, last, "contexts that were cut, and those that the last stage wrote"
-            yield ledger("cut").read, manifest.counter("selected"), "occurrences that cut read, and those selected"
-        case "MentionPair" | "MaskedMentionPair" if "pair" in stages:
-            yield manifest.rows, last, "rows, and pairs that the last stage wrote"
-            yield ledger("pair").written, last, "pairs that were chosen, and those that the last stage wrote"
-            validation = sum(shard.rows for shard in manifest.splits.get("validation", []))
-            yield validation, manifest.counter("validation"), "rows of validation, and pairs chosen for it"
-        case _:
-            yield manifest.rows, last, "rows, and what the last stage wrote"
+def _problems(folder: Folder, problems: Iterator[Problem], *, manifest_finding: str) -> Iterator[Finding]:
+    for side, problem in problems:
+        yield Finding(f"{folder}/{side or MANIFEST}", problem, _ROWS if side else manifest_finding)
 
 
 def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool) -> Iterator[Finding]:
@@ -254,7 +209,7 @@ def _field(field: pa.Field) -> str:
 def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
     """Parquet files beside those that the manifest names."""
     named = {shard.path for shard, _ in _named(dataset.manifest)}
-    for part in ("data", *_SIDES):
+    for part in ("data", *SIDES):
         for name in dataset.folder.files(part, recursive=True):
             if name.endswith(".parquet") and name not in named:
                 yield Finding(f"{dataset.folder}/{name}", "is not named in the manifest", _STRANGER)
@@ -288,60 +243,45 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             yield Finding(place, problem, _ROWS)
 
 
-def _check_pages(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """The pages beside documents: what each holds; each document of their sources has one."""
-    shards = dataset.manifest.sides.get("pages", [])
-    if not shards or not all(shard.path in sound for shard in (*shards, *dataset.shards())):
-        return
-    pages: Counter[str] = Counter()
-    for shard in shards:
-        broken = _Gathered(dataset.folder, shard)
-        for group in dataset.row_groups(shard):
-            pages.update(group.table.column("source").to_pylist())
-            for each in broken_pages(group.table):
-                broken.add(each, group.first_row)
-        yield from broken.findings()
-    documents: Counter[str] = Counter()
-    for table in dataset.tables(columns=["source"]):
-        documents.update(table.column("source").to_pylist())
-    for source in sorted(pages):
-        if documents[source] > pages[source]:
-            problem = f"{pages[source]:,} rows of source {quoted(source)}; it has {documents[source]:,} documents"
-            yield Finding(f"{dataset.folder}/pages", problem, _ROWS)
+def _check_sides(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
+    """What must hold for each row of a side table."""
+    for name, side in dataset.manifest.kind.sides.items():
+        for shard in dataset.manifest.sides.get(name, []):
+            if side.broken is None or shard.path not in sound:
+                continue
+            broken = _Gathered(dataset.folder, shard)
+            for group in dataset.row_groups(shard):
+                for each in side.broken(group.table):
+                    broken.add(each, group.first_row)
+            yield from broken.findings()
 
 
 def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """What must hold for each row (schemas/record_checks.py), in the shards that can be read."""
+    """What the kind says of each row, in the shards that can be read."""
     manifest = dataset.manifest
-    rules = checks_of(manifest)
+    checks = manifest.kind.checks(manifest)
     for split, shards in manifest.splits.items():
         for shard in shards:
             if shard.path not in sound:
                 continue
             broken = _Gathered(dataset.folder, shard)
-            for group in _groups(dataset, shard):
+            for group in dataset.row_groups(shard):
                 try:
                     group.table.validate(full=True)
                 except pa.ArrowInvalid as error:
                     yield Finding(f"{dataset.folder}/{shard.path}", f"holds invalid values ({error})", _ROWS)
                     return
-                for each in rules.rows(group, split):
-                    broken.add(each, group.first_row)
+                for check in checks:
+                    for each in check.rows(group, split):
+                        broken.add(each, group.first_row)
             yield from broken.findings()
     if not all(shard.path in sound for shard in manifest.shards):
         return
-    for violation in rules.end(dataset):
-        yield _breach_finding(dataset.folder, violation)
-    for problem in rules.totals():
-        yield Finding(f"{dataset.folder}/{MANIFEST}", problem, _ROWS)
-
-
-def _groups(dataset: Dataset, shard: Shard) -> Iterator[RowGroup]:
-    """Row groups of a shard; the whole shard as one where documents must be seen whole."""
-    if dataset.manifest.record == "Sentence":
-        yield RowGroup(shard, 0, dataset.table(shard))
-    else:
-        yield from dataset.row_groups(shard)
+    for check in checks:
+        for violation in check.end(dataset):
+            yield _violation_finding(dataset.folder, violation)
+    for check in checks:
+        yield from _problems(dataset.folder, check.totals(), manifest_finding=_ROWS)
 
 
 class _Gathered:
@@ -365,39 +305,63 @@ class _Gathered:
             yield Finding(self._place, problem + _and_more(self._more[rule]), _ROWS)
 
 
-def _breach_finding(folder: Folder, violation: Violation) -> Finding:
+def _violation_finding(folder: Folder, violation: Violation) -> Finding:
     problem = f"row {violation.rows[0]:,}: {violation.rule}" + (f": {violation.detail}" if violation.detail else "")
     return Finding(f"{folder}/{violation.shard.path}", problem + _and_more(len(violation.rows)), _ROWS)
 
 
-def _check_offsets(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
-    """Rows stand where they say (schemas/offsets.py), if what they were made from is within reach."""
-    if dataset.manifest.record not in MADE_FROM:
+def _check_source(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
+    """Rows point at what they say in the dataset that they were made from, if that is within reach."""
+    source = dataset.manifest.kind.source
+    if source is None:
         return
-    elsewhere = _documents_of(dataset, elsewhere)
     try:
-        origin = find_origin(dataset, elsewhere)
+        origin = find_source(dataset, source, elsewhere)
     except UserError:
         if elsewhere is not None:
             raise
         return
     here, there = len(dataset.shards()), len(origin.shards())
-    if dataset.manifest.record == "Sentence" and here != there:
+    if source.mirrors and here != there:
         yield Finding(str(dataset.folder), f"has {here:,} shards; {origin.folder} has {there:,}", _ROWS)
-    for violation in check_offsets(dataset, origin):
-        yield _breach_finding(dataset.folder, violation)
+    for violation in source.check(dataset, origin):
+        yield _violation_finding(dataset.folder, violation)
 
 
-def _documents_of(dataset: Dataset, documents: str | None) -> str | None:
-    """Where --documents says that the documents lie, if it is into documents that the dataset points."""
-    return documents if MADE_FROM[dataset.manifest.record] == "Document" else None
+def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Dataset:
+    """The dataset that one was made from and points into. UserError where it is not there, or another is.
+
+    `elsewhere`: where it is, if it was moved; a dataset of another kind there is not meant for this one.
+    """
+    wanted = {each.hash: each for each in dataset.manifest.inputs if each.kind == "dataset"}
+    if elsewhere is not None and (found := Dataset.open(elsewhere)).manifest.record == source.record:
+        if found.manifest.fingerprint not in wanted:
+            rows = found.manifest.kind.rows
+            raise UserError(
+                f"{found.folder}: {dataset.folder} was not made from these {rows}, whose fingerprint is "
+                f"{found.manifest.fingerprint[:16]}; give others with --source"
+            )
+        return found
+    reason = "it was made from no dataset"
+    for each in wanted.values():
+        try:
+            folder = dataset.folder.joined(each.path)
+            found = Dataset.open(folder.uri)
+        except UserError as error:
+            reason = str(error)
+            continue
+        if found.manifest.record == source.record:
+            if found.manifest.fingerprint == each.hash:
+                return found
+            reason = f"{folder}: holds others, with the fingerprint {found.manifest.fingerprint[:16]}"
+    raise UserError(reason)
 
 
 def _and_more(rows: int) -> str:
     return f" (and {rows - 1:,} rows more)" if rows > 1 else ""
 
 
-def summary(path: str, *, documents: str | None = None, quick: bool = False) -> str:
+def summary(path: str, *, elsewhere: str | None = None, quick: bool = False) -> str:
     """One line on a dataset without findings."""
     dataset = Dataset.open(path)
     manifest = dataset.manifest
@@ -406,14 +370,12 @@ def summary(path: str, *, documents: str | None = None, quick: bool = False) -> 
     done = [f"{manifest.rows:,} {manifest.record} rows in {shards}", f"sha256 {manifest.sha256[:16]}", "ledgers add up"]
     if quick:
         done.append("hashes and rows not checked (--quick)")
-    elif manifest.record in MADE_FROM:
-        origin = MADE_FROM[manifest.record]
-        remedy = "; give the documents with --documents" if origin == "Document" else ""
+    elif source := manifest.kind.source:
         try:
-            found = find_origin(dataset, _documents_of(dataset, documents)).folder
-            done.append(f"{'offsets agree' if origin == 'Document' else 'both sides agree'} with {_near(str(found))}")
+            found = find_source(dataset, source, elsewhere).folder
+            done.append(f"{source.agrees} agree with {_near(str(found))}")
         except UserError as error:
-            done.append(f"{'offsets' if origin == 'Document' else 'sides'} not checked: {error}{remedy}")
+            done.append(f"{source.agrees} not checked: {error}; give the {KINDS[source.record].rows} with --source")
     return f"{dataset.folder}: ok: " + ", ".join(done)
 
 

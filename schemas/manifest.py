@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from schemas.columns import SCHEMA_VERSION
 from schemas.errors import UserError
-from schemas.records import RECORDS, SCHEMA_VERSION
+from schemas.kind import Kind
+from schemas.kinds import KINDS
 from schemas.storage.folder import Folder
 
 MANIFEST = "manifest.json"
@@ -130,10 +132,29 @@ class Manifest:
 
     @property
     def schema(self) -> pa.Schema:
-        return RECORDS[self.record]
+        return self.kind.schema
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.record]
 
     def stage(self, name: str) -> StageReport:
         return next(each for each in self.stages if each.name == name)
+
+    def has(self, stage: str) -> bool:
+        return any(each.name == stage for each in self.stages)
+
+    def ledger(self, stage: str) -> Ledger:
+        """The ledger of a stage; an empty one where the manifest has none of it."""
+        return next((each.ledger for each in self.stages if each.name == stage and each.ledger), Ledger(""))
+
+    @property
+    def last_written(self) -> int:
+        """What the last stage with a ledger wrote."""
+        return next((each.ledger.written for each in reversed(self.stages) if each.ledger), self.rows)
+
+    def side_rows(self, side: str) -> int:
+        return sum(shard.rows for shard in self.sides.get(side, []))
 
     def counter(self, name: str) -> int:
         """The sum of a counter over the stages."""
@@ -226,7 +247,7 @@ def read_manifest(folder: Folder) -> Manifest:
             f"{folder}/{MANIFEST}: has schema version {version}, this phrasemill reads version {SCHEMA_VERSION}; "
             "use the phrasemill that wrote it, or write the dataset again with --overwrite"
         )
-    if manifest.record not in RECORDS:
+    if manifest.record not in KINDS:
         raise UserError(f"{folder}/{MANIFEST}: records of unknown type {manifest.record!r}; update phrasemill")
     return manifest
 

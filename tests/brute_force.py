@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from schemas.records import PHRASE_LABELS
+from schemas.terms import PHRASE_LABELS
 from transforms.contexts.windows import WindowRules
 from transforms.phrases.normalise import (
     DETERMINERS,

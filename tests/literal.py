@@ -22,8 +22,10 @@ from pipelines import cli, corpus, mine_contexts, options
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
+from schemas.columns import record_name
+from schemas.kinds.documents import DOCUMENTS
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Input, canonical_hash, read_manifest
-from schemas.records import DOCUMENTS, SENTENCES, record_name
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.parsing.treebank import read_treebank

@@ -14,11 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from pipelines.engine.stage import (
     REJECTS_ROLE,
-    SIDE_TABLES,
     WORK,
     Completion,
     File,
@@ -29,7 +26,10 @@ from pipelines.engine.stage import (
     read_faults,
 )
 from pipelines.engine.versions import cpu_model, library_versions
+from schemas.dataset import Dataset
 from schemas.errors import UserError
+from schemas.kind import Kind
+from schemas.kinds import SIDES
 from schemas.manifest import (
     MANIFEST,
     SPLITS,
@@ -42,9 +42,10 @@ from schemas.manifest import (
     is_dataset,
     read_manifest,
 )
-from schemas.records import record_name
 from schemas.storage.folder import Folder
 from transforms.reports.card import dataset_card
+
+_ROWS_OF_CARD = 2
 
 POINTS = 120
 """Points of a stage's throughput over time in the manifest."""
@@ -52,14 +53,14 @@ POINTS = 120
 
 @dataclass(frozen=True)
 class DatasetBuild:
-    """A dataset to be built: where, of what records, by which stages, from which inputs.
+    """A dataset to be built: where, of what kind, by which stages, from which inputs.
 
     The fingerprint covers the stages' settings and versions, the models and the content of the inputs, and nothing
     else. `options` are shown to readers of the manifest.
     """
 
     output: Folder
-    schema: pa.Schema
+    kind: Kind
     stages: tuple[Stage, ...]
     inputs: tuple[Input, ...]
     options: Mapping[str, Any]
@@ -74,7 +75,7 @@ class DatasetBuild:
     def parts(self) -> dict[str, Any]:
         """What the fingerprint covers, by name, so that a difference can be named."""
         return {
-            "record": record_name(self.schema),
+            "record": self.kind.record,
             "inputs": sorted((each.kind, each.name if each.kind == "file" else "", each.hash) for each in self.inputs),
             "models": [dict(each) for each in self.models],
             **{stage.name: stage.settings() for stage in self.stages},
@@ -186,9 +187,9 @@ class DatasetBuild:
             _check(stage, report, completions[stage.name])
         files = _current(file for stage in self.stages for each in completions[stage.name] for file in each.files)
         splits = {split: self._publish(split, files) for split in SPLITS}
-        sides = {side: self._publish(side, files) for side in SIDE_TABLES}
+        sides = {side: self._publish(side, files) for side in SIDES}
         manifest = Manifest(
-            record=record_name(self.schema),
+            record=self.kind.record,
             fingerprint=self.fingerprint,
             seed=self.seed,
             options=dict(self.options),
@@ -203,7 +204,8 @@ class DatasetBuild:
             run=_run_figures(completions, self._faults()),
         )
         self._write_report(manifest)
-        self.output.write("README.md", dataset_card(manifest, name=self.output.name).encode())
+        rows = Dataset(self.output, manifest).head(_ROWS_OF_CARD)
+        self.output.write("README.md", dataset_card(manifest, name=self.output.name, rows=rows).encode())
         self.output.write(MANIFEST, manifest.to_json().encode())
         self.output.delete(WORK)
         return manifest
@@ -354,7 +356,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _remove(output: Folder) -> None:
     """Remove a dataset of ours, and nothing else that a user may have put into its folder."""
-    for name in ("data", *SIDE_TABLES, WORK):
+    for name in ("data", *SIDES, WORK):
         output.delete(name)
     for name in (MANIFEST, "README.md", "report.html"):
         output.remove(name)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 WORK = "_work"
 REJECTS_ROLE = "rejects"
-SIDE_TABLES = (REJECTS_ROLE, "redirects", "pages")
-"""Roles of files that are published beside a dataset's shards."""
+"""The role of files of rejects; the roles of other side tables are those of `schemas.kinds.SIDES`."""
 
 _RECORD = re.compile(r"done/(\d+)\.json")
 

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from pipelines.engine.stage import (
     REJECTS_ROLE,
-    SIDE_TABLES,
     WORK,
     Completion,
     File,
@@ -32,12 +31,11 @@ from pipelines.engine.stage import (
     record_name,
 )
 from schemas.errors import UserError
+from schemas.kinds import FILTER_REASONS, REJECT_REASONS, SIDES
 from schemas.manifest import SPLITS, Ledger
-from schemas.records import FILTER_REASONS, PAGES, REDIRECTS, REJECT_REASONS, REJECTS
 from schemas.storage.folder import AtomicFile
 from schemas.storage.parquet import parquet_writer
 
-_SIDE_SCHEMAS = {REJECTS_ROLE: REJECTS, "redirects": REDIRECTS, "pages": PAGES}
 _SIDE_ROWS = 50_000
 
 
@@ -130,7 +128,7 @@ class TaskWriter:
         place = len(self.files)
         self.files.append(File(role, name, 0, 0, "", supersedes))
         rows = 0
-        published = role in (*SPLITS, *SIDE_TABLES)
+        published = role in (*SPLITS, *SIDES)
         with (
             AtomicFile(self.work.folder, name) as sink,
             parquet_writer(sink, schema, to_keep=published) as writer,
@@ -161,7 +159,7 @@ class TaskWriter:
     def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
         """Record something refused for a fault, and count it in the ledger."""
         if reason not in REJECT_REASONS:
-            raise ValueError(f"{reason!r} is none of schemas.records.REJECT_REASONS")
+            raise ValueError(f"{reason!r} is none of schemas.kinds.REJECT_REASONS")
         row = {
             "stage": self._stage.name,
             "reason": reason,
@@ -176,7 +174,7 @@ class TaskWriter:
     def _flush_side(self, role: str) -> None:
         rows = self._side_rows.pop(role, [])
         if rows:
-            self.table(role, pa.Table.from_pylist(rows, schema=_SIDE_SCHEMAS[role]))
+            self.table(role, pa.Table.from_pylist(rows, schema=SIDES[role]))
 
     def tally(self) -> Tally:
         """How far it has come. Callable from any thread."""
@@ -205,7 +203,7 @@ class TaskWriter:
         """The record of the finished unit; StageError if its ledger does not add up."""
         completion = self._done()
         if unknown := self.ledger.filtered.keys() - FILTER_REASONS.keys():
-            raise ValueError(f"{sorted(unknown)} are none of schemas.records.FILTER_REASONS")
+            raise ValueError(f"{sorted(unknown)} are none of schemas.kinds.FILTER_REASONS")
         if self._stage.counts and self.ledger.lost:
             raise StageError(
                 f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "

@@ -20,9 +20,11 @@ from pipelines.planning.pieces import (
     name_of,
     spread,
 )
-from schemas import records
+from schemas.columns import record_name
+from schemas.kinds.documents import DOCUMENTS
+from schemas.kinds.mentions import MENTIONS
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import MANIFEST, Shard, read_manifest
-from schemas.records import record_name
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_file, parquet_writer
 
@@ -35,7 +37,7 @@ def sample_datasets(
     Vocabularies are taken as they are. Adds the samples to `places`. Returns also the bytes of text in a shard of the
     whole, where only parts of shards were taken: of documents.
     """
-    documents, sentences, mentions = map(record_name, (records.DOCUMENTS, records.SENTENCES, records.MENTIONS))
+    documents, sentences, mentions = map(record_name, (DOCUMENTS, SENTENCES, MENTIONS))
     of = {each.folder.uri: read_manifest(each.folder).record for each in before}
     found = [each.folder for each in before if of[each.folder.uri] in (documents, sentences, mentions)]
     if of[found[-1].uri] == mentions:

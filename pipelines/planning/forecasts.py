@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.exchange import n_ranges
-from pipelines.engine.stage import SIDE_TABLES, Completion
+from pipelines.engine.stage import Completion
 from pipelines.planning.estimates import Estimate, growth, makespan
 from pipelines.planning.measuring import Measured
 from pipelines.planning.mention_forecasts import MentionForecaster
@@ -27,6 +27,7 @@ from pipelines.planning.scale import (
 from pipelines.stages.contexts import CONTEXTS_A_SHARD, ROWS_A_RANGE, Choose, Cut
 from pipelines.stages.count import TOKENS_A_RANGE, AddUp
 from pipelines.stages.extract import SHARDS_A_DROP, Extract
+from schemas.kinds import SIDES as SIDE_TABLES
 from schemas.manifest import SPLITS, Manifest
 
 _CUT_READS = 0.5

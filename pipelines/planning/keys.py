@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from pipelines.engine.stage import File, Work
 from pipelines.planning.estimates import Estimate
-from schemas.records import PAIR_KINDS
 from schemas.storage.parquet import parquet_file
+from schemas.terms import PAIR_KINDS
 from transforms.arrays import I64
 
 _LEAST, _MOST = 0.15, 0.95

@@ -37,9 +37,9 @@ from pipelines.stages.extract import Extract
 from pipelines.stages.mentions import FindMentions, ReadTables, SqlFile
 from pipelines.stages.parse import Parse, cached_parser
 from pipelines.stages.units import All
-from schemas.records import PAIR_KINDS
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_file, parquet_writer
+from schemas.terms import PAIR_KINDS
 from transforms.phrases.counting import COUNTS, merge_counts
 
 _MEASURED = "measured.json"

@@ -22,8 +22,9 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.count import read_sentences
 from pipelines.stages.units import Shards, shard_units, shards_a_unit
 from schemas.keys import is_validation, row_key
+from schemas.kinds import phrases as phrases_kind
+from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
-from schemas.records import CONTEXTS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.arrays import I64
@@ -95,9 +96,7 @@ def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[Phrase
     """Equal ranges of phrase numbers, so many that the candidates of one fit into memory."""
     manifest = read_manifest(phrases)
     units = len(shard_units(sentences, 0))
-    ledger = manifest.stage("count").ledger
-    assert ledger is not None
-    parts = n_ranges(min(ledger.written, units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
+    parts = n_ranges(min(phrases_kind.occurrences(manifest), units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
     width = max(-(-manifest.rows // parts), 1)
     parts = max(-(-manifest.rows // width), 1)
     return [PhraseRange(part, part * width, min((part + 1) * width, manifest.rows)) for part in range(parts)]

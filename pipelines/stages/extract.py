@@ -19,7 +19,7 @@ from pipelines.engine.stage import File, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import Range
 from schemas.errors import UserError
-from schemas.records import DOCUMENTS
+from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs

@@ -22,8 +22,9 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units, shards_a_unit
 from schemas.errors import UserError
+from schemas.kinds.documents import PAGES, REDIRECTS
+from schemas.kinds.mentions import MENTIONS
 from schemas.manifest import read_manifest
-from schemas.records import MENTIONS, PAGES, REDIRECTS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.mentions.facts import (

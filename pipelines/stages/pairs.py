@@ -29,10 +29,11 @@ from pipelines.stages.units import (
     shards_a_unit,
 )
 from schemas.errors import UserError
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
 from schemas.manifest import SPLITS, read_manifest
-from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIR_KINDS, PAIRED_FIELDS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
+from schemas.terms import PAIR_KINDS
 from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
 from transforms.mentions.pairs import (
     MEMBER_COLUMNS,

@@ -16,9 +16,9 @@ import pyarrow as pa
 from pipelines.engine.stage import Isolation, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from schemas.errors import UserError
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
 from schemas.process import without
-from schemas.records import SENTENCES
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.parsing.activity import parsed

@@ -12,14 +12,14 @@ from typing import Any
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
-from schemas.records import MENTIONS, record_name
+from schemas.kinds import mentions
 from transforms.mentions.titles import normalise
 from transforms.mentions.view import mentions_of
 
 
 def run(chosen: argparse.Namespace) -> int:
     dataset = Dataset.open(chosen.dataset)
-    if dataset.manifest.record != record_name(MENTIONS):
+    if dataset.manifest.kind is not mentions.KIND:
         raise UserError(f"{dataset.folder}: holds {dataset.manifest.record} records; give a mentions dataset")
     entity = normalise(chosen.entity) or chosen.entity
     rows = (row for table in mentions_of(dataset, entity) for row in table.to_pylist())

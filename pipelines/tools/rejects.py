@@ -8,12 +8,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rich.table import Table
+
 from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
 from schemas.errors import UserError
+from schemas.kinds import REJECT_REASONS
 from schemas.manifest import Ledger, is_dataset, read_manifest
-from schemas.records import REJECT_REASONS
 from schemas.storage.folder import Folder
-from transforms.reports.figures import share
+from transforms.reports.figures import printable, share, text_of
 from transforms.reports.history import lineage
 from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
 
@@ -112,30 +114,21 @@ def _lines(
             yield ""
             yield f"{each.reason} in {each.stage}, {len(rejects):,} of {each.number:,}:"
         for reject in rejects:
-            yield f"  {_printable(reject.source)}, {_printable(reject.position)}"
-            yield from (f"      {_printable(text)}" for text in (reject.excerpt, reject.exception) if text)
+            yield f"  {printable(reject.source)}, {printable(reject.position)}"
+            yield from (f"      {printable(text)}" for text in (reject.excerpt, reject.exception) if text)
     if found.before:
         yield ""
         yield "rejects of the datasets that it was made from:"
         yield from (f"  {number:>9,}  python -m pipelines.rejects {place}" for place, number in found.before)
 
 
-def _table(title: str, refused: Sequence[Refusal]) -> Iterator[str]:
-    rows = [("stage", title, "count", "share", "meaning")]
-    rows += [
-        (each.stage, each.reason, f"{each.number:,}", share(each.number, each.read), f"{each.meaning}")
-        for each in refused
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(4)]
-    for stage, reason, number, part, meaning in rows:
-        left = f"{stage:<{widths[0]}}  {reason:<{widths[1]}}  {number:>{widths[2]}}  {part:>{widths[3]}}"
-        yield f"{left}  {meaning}"
-
-
-def _printable(text: str) -> str:
-    """A text on one line; what a terminal would obey is spelled out."""
-    words = " ".join(text.split())
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
+def _table(title: str, refused: Sequence[Refusal]) -> Sequence[str]:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("stage", title, "count", "share", "meaning"):
+        table.add_column(name, justify="right" if name in ("count", "share") else "left")
+    for each in refused:
+        table.add_row(each.stage, each.reason, f"{each.number:,}", share(each.number, each.read), each.meaning)
+    return text_of(table)
 
 
 def _as_json(

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from schemas.records import ALIAS_PAIRS, FILTER_REASONS, MENTIONS
+from schemas.kinds import FILTER_REASONS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.mentions import MENTIONS
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
 
 Mention = tuple[str, str, str, str]  # as MENTION_COLUMNS

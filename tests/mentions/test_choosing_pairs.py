@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from properties import examples
 
 from schemas.keys import is_validation
-from schemas.records import FILTER_REASONS, MENTIONS, PAIR_KINDS
+from schemas.kinds import FILTER_REASONS
+from schemas.kinds.mentions import MENTIONS
+from schemas.terms import PAIR_KINDS
 from transforms.mentions import pairs
 from transforms.mentions.pairs import (
     CHOSEN_PAIRS,

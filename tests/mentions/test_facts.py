@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import PAGES, REDIRECTS
+from schemas.kinds.documents import PAGES, REDIRECTS
 from transforms.mentions.facts import (
     KEYED_FACTS,
     facts_of_pages,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from schemas.errors import UserError
-from schemas.records import MASKED_MENTION_PAIRS, MENTION_PAIRS
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
 from transforms.mentions import masking
 from transforms.mentions.masking import MaskRules, identified, load_masker, mask, masked_pairs, without_masks
 

@@ -11,7 +11,8 @@ from literal import dataset
 
 from pipelines.mentions import main
 from schemas.dataset import Dataset
-from schemas.records import ALIAS_PAIRS, MENTIONS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.mentions import MENTIONS
 from transforms.mentions.view import mentions_of
 
 ROWS = [

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from literal import Row, Shard, shard, treebank_shards
 from properties import examples
 
-from schemas.records import PHRASE_LABELS, PHRASES
+from schemas.kinds.phrases import PHRASES
+from schemas.terms import PHRASE_LABELS
 from transforms.phrases.counting import (
     COUNTS,
     ShardCounts,

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import Shard, sentences, shard
 
-from schemas.records import FILTER_REASONS, PHRASE_LABELS, SENTENCES
+from schemas.kinds import FILTER_REASONS
+from schemas.kinds.sentences import SENTENCES
+from schemas.terms import PHRASE_LABELS
 from transforms.arrays import slice_hashes, slice_strings, strings_hashes
 from transforms.phrases.normalise import DETERMINERS, PhraseRules
 from transforms.phrases.occurrences import SENTENCE_COLUMNS, find_occurrences, read_tokens

@@ -30,9 +30,10 @@ from pipelines.mine_contexts import COMMAND, build
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
 from pipelines.stages import units as unit_steps
+from schemas.kinds.phrases import PHRASES
 from schemas.manifest import read_manifest
-from schemas.records import PHRASE_LABELS, PHRASES
 from schemas.storage.folder import Folder
+from schemas.terms import PHRASE_LABELS
 from transforms.contexts.windows import WindowRules
 
 SMALL = (

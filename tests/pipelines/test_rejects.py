@@ -15,8 +15,8 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.rejects import main
+from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input, read_manifest
-from schemas.records import REDIRECTS
 from schemas.storage.folder import Folder
 
 TEXTS = ("a b BAD c", "BAD d", "BAD BAD")

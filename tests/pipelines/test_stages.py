@@ -20,8 +20,8 @@ from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import StageError, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
-from schemas import records
 from schemas.errors import UserError
+from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
@@ -163,7 +163,7 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
                 if number % 2:
                     write.reject("bad_record", source="toy", position=f"number {number}")
                 else:
-                    write.table("train", pa.Table.from_pylist([row], schema=records.REDIRECTS))
+                    write.table("train", pa.Table.from_pylist([row], schema=REDIRECTS))
                     write.ledger.written += 1
                     write.counters["even"] += 1
                 if read == [0, 1, 2, 3, 4]:
@@ -173,7 +173,7 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
 
     stage = Numbers(texts=("a",))
     for folder, attempts in (("interrupted", 2), ("whole", 1)):
-        build = DatasetBuild(Folder(str(tmp_path / folder)), records.REDIRECTS, (stage,), (), {})
+        build = DatasetBuild(Folder(str(tmp_path / folder)), REDIRECTS, (stage,), (), {})
         build.begin(resume=False)
         open_stage(build.work, stage)
         if attempts == 2:

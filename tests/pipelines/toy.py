@@ -17,8 +17,8 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.exchange import key_columns, read_sorted, write_ranges
 from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from schemas import records
 from schemas.errors import UserError
+from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input
 from schemas.storage.folder import Folder
 from transforms.phrases.counting import group_starts
@@ -103,7 +103,7 @@ class AddUp(Stage):
             {"source": "toy", "title": word, "target_title": str(total)}
             for word, total in zip(words, totals, strict=True)
         ]
-        write.table("train", pa.Table.from_pylist(rows, schema=records.REDIRECTS))
+        write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
         write.ledger.read += len(rows)
         write.ledger.written += len(rows)
 
@@ -112,7 +112,7 @@ def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **optio
     stages = (CountWords(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
     return DatasetBuild(
         output=Folder(str(output)),
-        schema=records.REDIRECTS,
+        schema=REDIRECTS,
         stages=stages,
         inputs=(Input("file", "toy", "toy", "0" * 64),),
         options={"ranges": ranges},
@@ -151,7 +151,7 @@ class PoisonedWords(Stage):
                     write.ledger.written += 1
                 else:
                     write.ledger.read -= 1
-        write.table("train", pa.Table.from_pylist(rows, schema=records.REDIRECTS))
+        write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
 
 
 class Whole(PoisonedWords):
@@ -189,4 +189,4 @@ def _poison(word: str) -> bool:
 
 def poisoned_words(output: Path, texts: tuple[str, ...], *, isolates: bool = True) -> DatasetBuild:
     stage = (PoisonedWords if isolates else Whole)(texts=texts)
-    return DatasetBuild(Folder(str(output)), records.REDIRECTS, (stage,), (), {})
+    return DatasetBuild(Folder(str(output)), REDIRECTS, (stage,), (), {})

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from schemas.kinds import RECORDS
 from schemas.manifest import Input, Manifest, Shard
-from schemas.records import RECORDS
 from transforms.reports.card import dataset_card
 
 

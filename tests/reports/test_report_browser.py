@@ -11,8 +11,11 @@ import pytest
 from chromium import Chromium, chromium, find_chromium
 from written import Written, context, document, hostile, phrase, sentence, write_dataset
 
+from schemas.kinds.contexts import CONTEXTS
+from schemas.kinds.documents import DOCUMENTS
+from schemas.kinds.phrases import PHRASES
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Manifest
-from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, SENTENCES
 from transforms.reports.page import dataset_report
 
 pytestmark = pytest.mark.heavy

@@ -14,8 +14,11 @@ import pytest
 from written import REJECT, Written, context, document, hostile, phrase, write_dataset
 
 from pipelines.report import main
+from schemas.kinds.contexts import CONTEXTS
+from schemas.kinds.documents import DOCUMENTS, REDIRECTS
+from schemas.kinds.phrases import PHRASES
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Ledger, Manifest, read_manifest
-from schemas.records import CONTEXTS, DOCUMENTS, PHRASES, REDIRECTS, SENTENCES
 from schemas.storage.folder import Folder
 from transforms.reports.figures import duration, plain, share, size
 from transforms.reports.page import dataset_report, history

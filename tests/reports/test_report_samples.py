@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transforms.reports.samples import Passage, Piece, sample_rows, web_address
 from written import alias_pair, context, document, mention, mention_pair, phrase, sentence, write_dataset
 
-from schemas.records import ALIAS_PAIRS, PHRASES, REDIRECTS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.documents import REDIRECTS
+from schemas.kinds.phrases import PHRASES
 from transforms.reports import samples
-from transforms.reports.samples import Passage, Piece, sample_rows, web_address
 
 
 def shown(passage: Passage) -> list[tuple[str, str]]:

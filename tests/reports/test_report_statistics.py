@@ -9,17 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written import alias_pair, context, document, mention, mention_pair, phrase, sentence, write_dataset
 
-from schemas.records import (
-    ALIAS_PAIRS,
-    CONTEXTS,
-    DOCUMENTS,
-    MASKED_MENTION_PAIRS,
-    MENTION_PAIRS,
-    MENTIONS,
-    PHRASES,
-    RECORDS,
-    SENTENCES,
-)
+from schemas.kinds import RECORDS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.contexts import CONTEXTS
+from schemas.kinds.documents import DOCUMENTS
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
+from schemas.kinds.mentions import MENTIONS
+from schemas.kinds.phrases import PHRASES
+from schemas.kinds.sentences import SENTENCES
 from transforms.reports.statistics import (
     Bin,
     Categories,

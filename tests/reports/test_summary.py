@@ -6,7 +6,9 @@ import pytest
 from written import alias_pair, mention, mention_pair, write_dataset
 
 from pipelines import summary
-from schemas.records import ALIAS_PAIRS, MASKED_MENTION_PAIRS, MENTION_PAIRS, MENTIONS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
+from schemas.kinds.mentions import MENTIONS
 
 ONE = mention("The [white whale] sank it.", "Whale", "Q160")
 OTHER = mention("A [whale] breathes.", "Whale (band)")

@@ -12,19 +12,14 @@ import pyarrow as pa
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
+from schemas.kinds.contexts import CONTEXTS
+from schemas.kinds.documents import DOCUMENTS, REDIRECTS
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
+from schemas.kinds.mentions import MENTIONS
+from schemas.kinds.phrases import PHRASES
+from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Input, Manifest, read_manifest
-from schemas.records import (
-    ALIAS_PAIRS,
-    CONTEXTS,
-    DOCUMENTS,
-    MASKED_MENTION_PAIRS,
-    MENTION_PAIRS,
-    MENTIONS,
-    PAIRED_FIELDS,
-    PHRASES,
-    REDIRECTS,
-    SENTENCES,
-)
 from schemas.storage.folder import Folder
 
 Row = dict[str, Any]

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from breaking import Row, edit, field, ledger, rewrite
+from schemas.record_checks import checks_of
 
 from schemas.check import main
 from schemas.dataset import RowGroup
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS
 from schemas.manifest import read_manifest
-from schemas.record_checks import checks_of
-from schemas.records import MASKED_MENTION_PAIRS
 from schemas.storage.folder import Folder
 
 NAMES = ("pairs", "masked", "pairs-aliases", "pairs-mentions", "pairs-documents")

@@ -32,7 +32,7 @@ from pipelines.engine.stage import Work, open_stage
 from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
-from schemas.records import FILTER_REASONS, REJECT_REASONS
+from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.storage.folder import Folder
 from transforms.sources import html
 from transforms.sources.formats import InputFile, ReadOptions, Segment

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.records import ALIAS_PAIRS
+from schemas.kinds.alias_pairs import ALIAS_PAIRS
 from transforms.arrays import I64
 from transforms.mentions.pairs import (
     distinct,

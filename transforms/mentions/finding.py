@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from schemas.records import ORIGINS
+from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
 from transforms.parsing.sentence_ends import sentence_starts
 

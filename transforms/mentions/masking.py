@@ -27,7 +27,7 @@ import pyarrow as pa
 import xxhash
 
 from schemas.errors import UserError
-from schemas.records import MASKED_MENTION_PAIRS
+from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS
 
 SENTENCES_A_BATCH = 2048
 """Encodings take some kilobytes each."""

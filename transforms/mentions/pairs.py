@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from schemas.keys import is_validation
-from schemas.records import PAIR_KINDS
+from schemas.terms import PAIR_KINDS
 from transforms.arrays import I64, U64, Bools, mix64, string_bytes
 
 ENTITY, SURFACE = range(2)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.records import PHRASE_LABELS
+from schemas.terms import PHRASE_LABELS
 from transforms.parsing.interface import Constituent, RefusedSentence
 
 

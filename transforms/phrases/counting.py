@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from schemas.records import PHRASE_LABELS, PHRASES
+from schemas.kinds.phrases import PHRASES
+from schemas.terms import PHRASE_LABELS
 from transforms.arrays import U64, slice_strings
 from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.records import PHRASE_LABELS, UNKNOWN_TOKEN
+from schemas.terms import PHRASE_LABELS, UNKNOWN_TOKEN
 from transforms.arrays import (
     I64,
     U8,

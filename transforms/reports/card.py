@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import jinja2
 import pyarrow as pa
 import yaml
 
+from schemas.kind import Kind
 from schemas.manifest import Manifest
+from schemas.shown import Row
+from transforms.reports.figures import plain, printable
 
 _STEPS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 """Bounds of the hubs' size categories, from a thousand rows on."""
@@ -21,30 +25,6 @@ _LICENCES = frozenset(
     | {f"cc-by-{terms}-{version}" for terms in ("sa", "nc", "nd", "nc-sa", "nc-nd") for version in ("3.0", "4.0")}
 )
 """The hubs' identifiers of licences that texts have; any other is "other", with its name beside it."""
-
-_TASKS = {
-    "Sentence": ["token-classification"],
-    "Phrase": ["feature-extraction"],
-    "Context": ["sentence-similarity", "feature-extraction", "fill-mask"],
-    "Mention": ["token-classification", "feature-extraction"],
-    "MentionPair": ["sentence-similarity", "feature-extraction"],
-    "MaskedMentionPair": ["sentence-similarity", "feature-extraction", "fill-mask"],
-    "AliasPair": ["sentence-similarity"],
-}
-"""What a dataset serves, in the hubs' terms."""
-
-_PARSED = ("Sentence", "Phrase", "Context")
-"""Records that come of parsers of English. The others come of links, which the texts have, in any language."""
-
-_LICENCE_OF_A_RECORD = {
-    "licence": "Each record keeps the licence of the document that it comes from.",
-    "doc_id": "The licence of a record is that of its document, which is found by `doc_id` in the documents dataset "
-    "that this one was made from.",
-    "sentence_id_1": "The licences of a record are those of its two documents, which are found by `sentence_id_1` and "
-    "`sentence_id_2` in the mentions dataset that this one was made from.",
-    "": "A record comes from many documents, of any of these licences.",
-}
-"""Where the licence of a record is, by the first of these columns that it has."""
 
 _CARD = jinja2.Template(
     """---
@@ -68,6 +48,13 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 {% for each in columns -%}
 | `{{ each[0] }}` | `{{ each[1] }}` | {{ each[2] }} |
 {% endfor %}
+{% if lines -%}
+## Rows
+
+{% for line in lines -%}
+{{ line }}
+{% endfor %}
+{% endif -%}
 ## What became of the input
 
 | stage | counts | read | written | filtered | rejected |
@@ -83,7 +70,7 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 - {{ each.kind }} `{{ inline(each.name) }}` ({{ each.hash[:16] }})
 {% endfor %}{% if manifest.inputs | length > 100 %}- and {{ manifest.inputs | length - 100 }} more
 {% endif %}
-{% if licences or licence_column == "sentence_id_1" -%}
+{% if licences or manifest.kind.licence -%}
 ## Licences of the text
 
 {% for licence, documents in licences[:100] -%}
@@ -98,8 +85,8 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 )
 
 
-def dataset_card(manifest: Manifest, *, name: str) -> str:
-    """The card's text, Markdown below a YAML header.
+def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> str:
+    """The card's text, Markdown below a YAML header; `rows` are shown as examples.
 
     The header's `description` tells the contents: `datasets` looks up its cache by the folder's name and the header
     alone, and would give the rows of another dataset that was written there before. It fails on a split without rows,
@@ -108,11 +95,10 @@ def dataset_card(manifest: Manifest, *, name: str) -> str:
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
     licences = sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0]))
-    column = next(each for each in _LICENCE_OF_A_RECORD if not each or each in manifest.schema.names)
     return _CARD.render(
         licences=licences,
-        licence_column=column,
-        licence_of_a_record=_LICENCE_OF_A_RECORD[column],
+        licence_of_a_record=_licence_of_a_record(manifest.kind),
+        lines=_code([line for row in rows for line in manifest.kind.show(row, manifest.options).lines()]),
         manifest=manifest,
         name=_inline(name),
         header=header,
@@ -122,15 +108,34 @@ def dataset_card(manifest: Manifest, *, name: str) -> str:
     )
 
 
+def _code(lines: Sequence[str]) -> list[str]:
+    """Lines as a block of code by indentation: nothing in them is markup, and no line can end the block."""
+    return [" " * (4 + len(line) - len(line.lstrip(" "))) + printable(line) for line in lines]
+
+
+def _licence_of_a_record(kind: Kind) -> str:
+    names = kind.schema.names
+    if kind.licence:
+        return kind.licence
+    if "licence" in names:
+        return "Each record keeps the licence of the document that it comes from."
+    if "doc_id" in names:
+        return (
+            "The licence of a record is that of its document, which is found by `doc_id` in the documents dataset that "
+            "this one was made from."
+        )
+    return "A record comes from many documents, of any of these licences."
+
+
 def _header(manifest: Manifest, name: str) -> dict[str, Any]:
     """What hubs and `datasets` read, in their terms."""
     found: dict[str, Any] = {"pretty_name": name, **_licences(manifest)}
-    tasks = _TASKS.get(manifest.record)
-    parsed = manifest.record in _PARSED
-    if parsed:
+    kind = manifest.kind
+    if kind.parsed:
         found["language"] = ["en"]
-    if tasks:
-        found |= {"task_categories": tasks, "annotations_creators": ["machine-generated" if parsed else "found"]}
+    if kind.tasks:
+        annotations = ["machine-generated" if kind.parsed else "found"]
+        found |= {"task_categories": [*kind.tasks], "annotations_creators": annotations}
     found |= {"source_datasets": ["original"], "size_categories": [_size(manifest.rows)]}
     filled = {split: shards for split, shards in manifest.splits.items() if any(each.rows for each in shards)}
     files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in filled]
@@ -192,7 +197,7 @@ def _size(rows: int) -> str:
 def _reasons(counts: Counter[str]) -> str:
     if not counts:
         return "0"
-    return ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in counts.most_common())
+    return ", ".join(f"{n:,} {plain(reason)}" for reason, n in counts.most_common())
 
 
 def _short(type_: str) -> str:

@@ -1,6 +1,28 @@
-"""Numbers and names as people read them."""
+"""Numbers, names and tables as people read them: the one place that formats them."""
 
 from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+_WIDTH = 10_000
+"""Columns of a table on a stream that is no terminal: nothing is cut or wrapped."""
+
+
+def text_of(table: Any) -> list[str]:
+    """What rich makes of a table, as plain lines, whatever the terminal: for files, pipes and tests."""
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, markup=False, highlight=False, emoji=False)
+    console.print(table)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def plural(number: int, thing: str) -> str:
+    """ "1 shard", "2,000 shards"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def size(number: float) -> str:
@@ -40,3 +62,9 @@ def duration(seconds: float) -> str:
 def plain(name: str) -> str:
     """A name of the code as words."""
     return name.replace("_", " ")
+
+
+def printable(text: str) -> str:
+    """A text on one line; what a terminal would obey is spelled out."""
+    words = " ".join(text.split())
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)

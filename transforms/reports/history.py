@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.errors import UserError
+from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.manifest import Input, Ledger, Manifest, read_manifest
-from schemas.records import FILTER_REASONS, REJECT_REASONS
 from schemas.storage.folder import Folder
 
 _DATASETS = 16

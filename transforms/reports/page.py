@@ -19,22 +19,13 @@ import jinja2
 from markupsafe import Markup
 
 from schemas.manifest import Manifest
+from schemas.shown import cut
 from schemas.storage.folder import Folder
-from transforms.reports import history, samples
+from transforms.reports import history
 from transforms.reports.figures import duration, plain, share, size
 from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
 from transforms.reports.statistics import Categories, Distribution, Histogram, Ranks, survey
 
-_ABOUT = {
-    "Document": "Plain texts with their links, in the order of the input.",
-    "Sentence": "Sentences with their tokens and constituents, in the order of the text.",
-    "Phrase": "The most frequent phrases with their labels and frequencies.",
-    "Context": "Phrases masked in their contexts, with the context of another phrase, in random order.",
-    "Mention": "Hyperlinks in their sentences, with the entity that each of them means, in the order of the text.",
-    "MentionPair": "Pairs of mentions in sentences, of one entity or of one surface, in random order.",
-    "MaskedMentionPair": "Pairs of mentions masked in their sentences, of one entity or surface, in random order.",
-    "AliasPair": "Pairs of surfaces by which one entity is mentioned, with the number of mentions by each.",
-}
 _COURSE = 4
 """So many points make a course; of fewer there are only the totals."""
 _EXAMPLES = 3
@@ -88,7 +79,7 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
     scripts = [_file("echarts/echarts.min.js"), _file("charts.js")]
     return _template().render(
         name=folder.name,
-        about=_ABOUT.get(manifest.record, ""),
+        about=manifest.kind.about,
         manifest=manifest,
         key_figures=_key_figures(manifest),
         inputs=history.raw_inputs(chain),
@@ -99,7 +90,7 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
         survey=found,
         failed_attempts=manifest.run.get("faults", [])[:_ROWS_OF_TABLE],
         figures=figures,
-        samples=samples.sample_rows(manifest, found.samples),
+        samples=found.samples,
         rejects=[each for folder, manifest in chain for each in _rejects(folder, manifest)],
         courses=courses,
         paces=[each for each in paces if each.wall_seconds or each.worker_seconds or each.total_rows],
@@ -120,6 +111,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"count": lambda number: f"{number:,}", "size": size, "share": share, "cut": _cut}
     environment.filters |= {"plain": plain, "duration": duration}
+    environment.filters["is_number"] = lambda text: text.replace(",", "").isdecimal()
     environment.filters["rows"] = lambda number: "1 row" if number == 1 else f"{number:,} rows"
     return environment.from_string(_file("template.html"))
 
@@ -134,7 +126,7 @@ def _csp_hash(script: str) -> str:
 
 
 def _cut(text: str, most: int = _TEXT) -> str:
-    return samples.cut(text, most)
+    return cut(text, most)
 
 
 def _value(value: Any) -> str:
@@ -142,10 +134,10 @@ def _value(value: Any) -> str:
 
 
 def _key_figures(manifest: Manifest) -> list[tuple[str, str]]:
-    run = manifest.run
+    run, documents = manifest.run, sum(manifest.licences.values())
     found = [
         ("rows", f"{manifest.rows:,}"),
-        ("documents", f"{sum(manifest.licences.values()):,}" if manifest.record != "Document" else ""),
+        ("documents", f"{documents:,}" if documents != manifest.rows else ""),
         ("tokens", f"{max(each.counters.get('tokens', 0) for each in manifest.stages):,}" if manifest.stages else ""),
         ("on disk", size(sum(each.bytes for each in manifest.shards))),
         ("shards", f"{len(manifest.shards):,}"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.manifest import Ledger, Manifest
-from schemas.records import FILTER_REASONS, REJECT_REASONS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
@@ -14,7 +14,7 @@ _FILES = 64
 
 
 class Reject(NamedTuple):
-    """A row of `schemas.records.REJECTS`."""
+    """A row of `schemas.reasons.REJECTS`."""
 
     stage: str
     reason: str

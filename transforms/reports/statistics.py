@@ -7,7 +7,7 @@ nothing but the dataset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.manifest import Manifest
+from schemas.measures import Measure
+from schemas.shown import Shown
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
@@ -88,25 +90,19 @@ class Rows(NamedTuple):
         return len(self.positions) == self.of
 
 
-class Measure(NamedTuple):
-    """A row of the table of what is measured for a record type. `measure` gives None where nothing can be said."""
-
-    columns: tuple[str, ...]
-    measure: Callable[[Rows], Distribution | None]
-
-
 class Survey(NamedTuple):
     """What was found of a dataset: distributions from `rows` of `of` rows, and sample rows."""
 
     rows: int
     of: int
     distributions: list[Distribution]
-    samples: list[dict[str, Any]]
+    samples: list[Shown]
 
 
 def survey(folder: Folder, manifest: Manifest, *, samples: int = 10, budget: int = BUDGET) -> Survey:
-    """Measure a dataset as the table of its record type says, and take sample rows."""
-    measures = MEASURES.get(manifest.record, ())
+    """Measure a dataset as its kind says, and take sample rows."""
+    kind = manifest.kind
+    measures = kind.measures
     columns = sorted({name for each in measures for name in each.columns})
     with ExitStack() as opened:
         groups = _groups(folder, manifest, columns, budget, opened)
@@ -114,9 +110,10 @@ def survey(folder: Folder, manifest: Manifest, *, samples: int = 10, budget: int
         table = pa.concat_tables(tables) if tables else manifest.schema.empty_table().select(columns)
         positions = [np.arange(each.first, each.first + each.rows) for each in groups]
         rows = Rows(table, np.concatenate(positions) if positions else np.arange(0), manifest.rows)
-        picked = _by_rank(groups, samples) if manifest.record in RANKED else _first_rows(groups, samples)
-        distributions = [found for each in measures if (found := each.measure(rows)) is not None]
-        return Survey(len(rows.positions), manifest.rows, distributions, picked)
+        picked = _by_rank(groups, samples) if kind.order == "rank" else _first_rows(groups, samples)
+        distributions = [found for each in measures if (found := distribution(each, rows)) is not None]
+        samples_ = [kind.show(row, manifest.options) for row in picked]
+        return Survey(len(rows.positions), manifest.rows, distributions, samples_)
 
 
 class _Group(NamedTuple):
@@ -188,7 +185,17 @@ def _by_rank(groups: Sequence[_Group], number: int) -> list[dict[str, Any]]:
     return found
 
 
-# What can be measured
+def distribution(measure: Measure, rows: Rows) -> Distribution | None:
+    """What a measure finds of rows; None where nothing can be said."""
+    if measure.of_all and not rows.are_all:
+        return None
+    values = measure.values(rows.table)
+    title, unit = measure.title, measure.unit
+    if measure.against == "row":
+        return ranks(title, unit, rows.positions + 1, values.to_numpy())
+    if measure.against == "rank":
+        return ranks(title, unit, np.arange(1, len(values) + 1), np.sort(values.to_numpy())[::-1])
+    return histogram(title, unit, values) if pa.types.is_integer(values.type) else categories(title, unit, values)
 
 
 def histogram(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Histogram | None:
@@ -250,182 +257,3 @@ def ranks(title: str, unit: str, rank: np.ndarray, frequency: np.ndarray) -> Ran
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _items(rows: Rows, column: str) -> pa.StructArray:
-    """The structs in a column of lists, all in one."""
-    return _whole(pc.list_flatten(rows.table.column(column)))
-
-
-# Rows of the table below
-
-
-def value(title: str, unit: str, column: str) -> Measure:
-    """The values of a column of few distinct ones."""
-    return Measure((column,), lambda rows: categories(title, unit, rows.table.column(column)))
-
-
-def number(title: str, unit: str, column: str) -> Measure:
-    """The numbers of a column."""
-    return Measure((column,), lambda rows: histogram(title, unit, rows.table.column(column)))
-
-
-def words(title: str, column: str) -> Measure:
-    """Words of a text on one line whose words stand one blank apart."""
-    return Measure(
-        (column,), lambda rows: histogram(title, "words", pc.add(pc.count_substring(rows.table.column(column), " "), 1))
-    )
-
-
-def characters(title: str, column: str) -> Measure:
-    return Measure((column,), lambda rows: histogram(title, "characters", pc.utf8_length(rows.table.column(column))))
-
-
-def length(title: str, unit: str, column: str) -> Measure:
-    """Lengths of a column of lists."""
-    return Measure((column,), lambda rows: histogram(title, unit, pc.list_value_length(rows.table.column(column))))
-
-
-def item_value(title: str, unit: str, column: str, field: str) -> Measure:
-    """The values of a field of the structs in a column of lists."""
-    return Measure((column,), lambda rows: categories(title, unit, pc.struct_field(_items(rows, column), field)))
-
-
-def item_extent(title: str, unit: str, column: str, start: str, end: str) -> Measure:
-    """The lengths of the spans in a column of lists."""
-
-    def measure(rows: Rows) -> Histogram | None:
-        items = _items(rows, column)
-        return histogram(title, unit, pc.subtract(pc.struct_field(items, end), pc.struct_field(items, start)))
-
-    return Measure((column,), measure)
-
-
-def share_before(title: str, start: str, text: str) -> Measure:
-    """Where in a text something begins, in hundredths of the text."""
-
-    def measure(rows: Rows) -> Histogram | None:
-        before = pc.multiply(pc.cast(rows.table.column(start), pa.int64()), 100)
-        whole = pc.max_element_wise(pc.utf8_length(rows.table.column(text)), 1)
-        return histogram(title, "% of the text", pc.divide(before, whole))
-
-    return Measure((start, text), measure)
-
-
-def frequency_of_ranked(title: str, unit: str, column: str) -> Measure:
-    """Frequency against rank, of a dataset whose rows stand in order of frequency."""
-    return Measure((column,), lambda rows: ranks(title, unit, rows.positions + 1, rows.table.column(column).to_numpy()))
-
-
-def frequency_of_distinct(title: str, unit: str, name: str, column: str) -> Measure:
-    """Frequency against rank of the distinct names. Nothing of a sample: it does not tell the ranks."""
-
-    def measure(rows: Rows) -> Ranks | None:
-        if not rows.are_all:
-            return None
-        distinct = rows.table.select([name, column]).group_by(name).aggregate([(column, "max")])
-        frequency = np.sort(distinct.column(f"{column}_max").to_numpy())[::-1]
-        return ranks(title, unit, np.arange(1, len(frequency) + 1), frequency)
-
-    return Measure((name, column), measure)
-
-
-def words_of_both(title: str, column: str) -> Measure:
-    """The same as `words`, of both sides of a pair."""
-    names = (f"{column}_1", f"{column}_2")
-
-    def measure(rows: Rows) -> Histogram | None:
-        blanks = [pc.count_substring(chunk, " ") for name in names for chunk in rows.table.column(name).chunks]
-        return histogram(title, "words", pc.add(pa.chunked_array(blanks, pa.int32()), 1))
-
-    return Measure(names, measure)
-
-
-def likeness(title: str, unit: str, one: str, other: str, *, kind: str = "") -> Measure:
-    """How two texts of a row differ; of the rows of one kind only, if one is named."""
-
-    def measure(rows: Rows) -> Categories | None:
-        table = rows.table.filter(pc.equal(rows.table.column("kind"), kind)) if kind else rows.table
-        first, second = table.column(one), table.column(other)
-        folded = pc.equal(pc.utf8_lower(first), pc.utf8_lower(second))
-        parts = zip(first.to_pylist(), second.to_pylist(), strict=True)
-        within = pa.array([a in b or b in a for a, b in parts], pa.bool_())
-        found = pc.if_else(within, "one is part of the other", "otherwise")
-        found = pc.if_else(folded, "in case only", found)
-        return categories(title, unit, pc.if_else(pc.equal(first, second), "not at all", found))
-
-    return Measure((one, other, *(["kind"] if kind else [])), measure)
-
-
-def rows_of_distinct(title: str, unit: str, *columns: str) -> Measure:
-    """How many of the rows that are read have one value of some columns, against the rank of the value."""
-
-    def measure(rows: Rows) -> Ranks | None:
-        times = rows.table.group_by(list(columns)).aggregate([([], "count_all")]).column("count_all").to_numpy()
-        return ranks(title, unit, np.arange(1, len(times) + 1), np.sort(times)[::-1])
-
-    return Measure(columns, measure)
-
-
-RANKED = frozenset({"Phrase"})
-"""Record types whose datasets stand in order of frequency."""
-
-_OF_PAIRS = (
-    value("Kind", "pairs", "kind"),
-    likeness("How the surfaces of one entity differ", "pairs", "mention_1", "mention_2", kind="entity"),
-    words_of_both("Length of a mention", "mention"),
-    words_of_both("Length of a sentence", "text"),
-    rows_of_distinct("Pairs of a key against its rank", "pairs", "kind", "key"),
-    value("Which of the two keeps its words", "pairs", "unmasked"),
-)
-
-MEASURES: dict[str, tuple[Measure, ...]] = {
-    "Document": (
-        characters("Length of a document", "text"),
-        length("Links in a document", "links", "links"),
-        value("Source", "documents", "source"),
-        value("Licence", "documents", "licence"),
-    ),
-    "Sentence": (
-        length("Length of a sentence", "tokens", "tokens"),
-        item_extent("Length of a constituent", "tokens", "constituents", "start_token", "end_token"),
-        item_value("Label of a constituent", "constituents", "constituents", "label"),
-        item_value("Part of speech", "tokens", "tokens", "tag"),
-    ),
-    "Phrase": (
-        words("Length of a phrase", "phrase"),
-        value("Label", "phrases", "label"),
-        frequency_of_ranked("Frequency against rank", "occurrences", "frequency"),
-        number("Documents with the phrase", "documents", "document_frequency"),
-    ),
-    "Context": (
-        words("Length of a phrase", "phrase"),
-        value("Label", "contexts", "label"),
-        frequency_of_distinct("Frequency of the phrases against rank", "occurrences", "phrase", "frequency"),
-        words("Length of a context", "context"),
-        share_before("Place of the mask", "mask_start", "context"),
-        value("Source", "contexts", "source"),
-        value("Licence", "contexts", "licence"),
-    ),
-    "Mention": (
-        value("Resolution", "mentions", "resolution"),
-        value("Origin", "mentions", "origin"),
-        words("Length of a mention", "mention"),
-        words("Length of a sentence", "text"),
-        share_before("Place of the mention", "start_char", "text"),
-        rows_of_distinct("Mentions of an entity against its rank", "mentions", "entity_id", "target_title"),
-        rows_of_distinct("Mentions of a surface against its rank", "mentions", "mention"),
-        value("Source", "mentions", "source"),
-        value("Licence", "mentions", "licence"),
-    ),
-    "MentionPair": _OF_PAIRS,
-    "MaskedMentionPair": _OF_PAIRS,
-    "AliasPair": (
-        words_of_both("Length of an alias", "alias"),
-        likeness("How the aliases differ", "pairs", "alias_1", "alias_2"),
-        number("Mentions by the more frequent alias", "mentions", "count_1"),
-        number("Mentions by the other alias", "mentions", "count_2"),
-        rows_of_distinct("Pairs of an entity against its rank", "pairs", "entity_id", "target_title"),
-    ),
-}
-"""What is measured for each record type."""

@@ -1,0 +1,105 @@
+"""What is said of a kind of dataset, once: all that writes, checks, shows and plans datasets reads it from here.
+
+`schemas/kinds/` has one file a kind, which declares a `Kind`, and the registry of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from schemas.columns import record_name
+from schemas.measures import Measure
+from schemas.shown import Row, Shown
+
+if TYPE_CHECKING:
+    from schemas.checks import Broken, Check, Violation
+    from schemas.dataset import Dataset
+    from schemas.manifest import Manifest
+
+
+Problem = tuple[str, str]
+"""What a manifest says wrongly: the side table that it is about ("" for the manifest itself), and what is wrong."""
+
+
+def equal(one: int, other: int, what: str) -> Iterator[Problem]:
+    """Two numbers of a manifest that must be equal; `what` names both."""
+    if one != other:
+        yield "", f"{what}: {one:,} is not {other:,}"
+
+
+class Side(NamedTuple):
+    """A side table, published beside the shards; `broken` gives the rows that break a rule."""
+
+    schema: pa.Schema
+    broken: Callable[[pa.Table], Iterator[Broken]] | None = None
+
+
+class Source(NamedTuple):
+    """The dataset whose rows or texts the rows of a kind point into.
+
+    `check` yields the rows that point to something else, given both datasets. `mirrors`: shard i is made from shard i
+    of the source.
+    """
+
+    record: str
+    agrees: str  # what agrees with the source, for the words "... agree with": "offsets"
+    check: Callable[[Dataset, Dataset], Iterator[Violation]]
+    mirrors: bool = False
+
+
+def rows_written(manifest: Manifest) -> Iterator[Problem]:
+    """The rows are what the last stage wrote."""
+    return equal(manifest.rows, manifest.last_written, "rows, and what the last stage wrote")
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of dataset. Only what a kind has beyond the defaults is declared.
+
+    schema    columns with their meaning and unit; its name is that of the record
+    rows      what rows are called: "contexts"
+    about     one sentence that says what the dataset is
+    command   the module of `pipelines/` that makes it
+    after     what one types next, less the path: "pipelines.count_phrases --input"
+    order     "source": in the order of the input; "hash": random, a prefix is a sample; "rank": the most frequent first
+    show      a row as people look at it
+    source    the dataset that rows point into
+    checks    what must hold for the rows, for `schemas.check`; `options` are those of the manifest that it reads
+    sums      what is wrong with a manifest's numbers, such as counters that do not add up
+    notes     what the end of a run says of the counters, such as what to give for a better result
+    filters   reasons for which stages of this kind leave something out by a rule, with their meaning
+    rejects   reasons for which they reject something for a fault
+    sides     side tables, by name
+    measures  distributions in the report
+    tasks     what it serves, in the terms of dataset hubs
+    parsed    whether it comes from a parser of English; otherwise it was found in texts of any language
+    licence   where the licence of a row is found; by default in its `licence` or its document
+    """
+
+    schema: pa.Schema
+    rows: str
+    about: str
+    command: str
+    show: Callable[[Row, Mapping[str, Any]], Shown]
+    after: str = "schemas.check"
+    order: str = "hash"
+    source: Source | None = None
+    checks: Callable[[Manifest], Sequence[Check]] = lambda manifest: ()
+    options: tuple[str, ...] = ()
+    sums: Callable[[Manifest], Iterator[Problem]] = rows_written
+    notes: Callable[[Manifest], Iterator[str]] = lambda manifest: iter(())
+    filters: Mapping[str, str] = field(default_factory=dict)
+    rejects: Mapping[str, str] = field(default_factory=dict)
+    sides: Mapping[str, Side] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
+    tasks: tuple[str, ...] = ()
+    parsed: bool = False
+    licence: str = ""
+
+    @property
+    def record(self) -> str:
+        return record_name(self.schema)

@@ -1,0 +1,388 @@
+"""Contexts: phrases masked in their windows, with the context of another phrase as the negative (Phrase-BERT)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from schemas.checks import (
+    I64,
+    U64,
+    Broken,
+    Check,
+    InSplit,
+    Licences,
+    Ordered,
+    Rows,
+    Show,
+    Unique,
+    Violation,
+    Wrong,
+    hashes,
+    is_empty,
+    is_not_one_of,
+    quoted,
+    where,
+)
+from schemas.columns import PROVENANCE, PROVENANCE_NAMES, column, schema, term
+from schemas.keys import row_key
+from schemas.kind import Kind, Problem, Source, equal
+from schemas.measures import frequency_by_rank, share_before, value, words
+from schemas.shown import Row, Shown, cut, passage, web_address
+from schemas.terms import PHRASE_LABELS
+
+if TYPE_CHECKING:
+    from schemas.dataset import Dataset, RowGroup
+    from schemas.manifest import Manifest, Shard
+
+CONTEXTS = schema(
+    "Context",
+    column("phrase", pa.string(), "the normalised phrase"),
+    term("label", "the phrase's label"),
+    column("frequency", pa.int64(), "the phrase's frequency in the corpus"),
+    column("surface", pa.string(), "the phrase as it stands in the document: text[start_char:end_char]"),
+    column("context", pa.string(), "the window of the document's text with the phrase replaced by the mask"),
+    column("mask_start", pa.uint32(), "where this occurrence's mask stands in `context`, in code points"),
+    column("anchor", pa.string(), "the phrase (Phrase-BERT's p)"),
+    column("positive", pa.string(), "the phrase's own masked context (c+)"),
+    column("negative", pa.string(), "another phrase's masked context, from another document where there is one (c-)"),
+    term("doc_id", "the document"),
+    column("sentence_id", pa.string(), "the sentence of the occurrence"),
+    column("start_char", pa.uint32(), "start of the surface in the document's text"),
+    column("end_char", pa.uint32(), "end of the surface in the document's text"),
+    *PROVENANCE,
+)
+
+
+def _show_row(table: pa.Table) -> Show:
+    phrase, sentence_id = table.column("phrase"), table.column("sentence_id")
+    return lambda row: f"{quoted(phrase[row].as_py())} in {quoted(sentence_id[row].as_py())}"
+
+
+def _rules(table: pa.Table, mask: str) -> Iterator[Broken]:
+    show = _show_row(table)
+    contexts, ids, doc_ids = (table.column(name).to_pylist() for name in ("context", "sentence_id", "doc_id"))
+    start, end = (table.column(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
+    places = table.column("mask_start").to_pylist()
+    yield is_empty(table, "phrase", show)
+    yield is_not_one_of(table, "label", PHRASE_LABELS, show)
+    yield Broken("the frequency is below 1", where(pc.less(table.column("frequency"), 1)), show)
+    for name, same in (("anchor", "phrase"), ("positive", "context")):
+        other = where(pc.not_equal(table.column(name), table.column(same)))
+        yield Broken(f"{name} is not the {same}", other, show)
+    yield Broken(
+        "no mask stands at mask_start",
+        where([not context.startswith(mask, at) for context, at in zip(contexts, places, strict=True)]),
+        lambda row: f"{show(row)}: {quoted(contexts[row][places[row] :])} at {places[row]:,}, not {quoted(mask)}",
+    )
+    length = pc.utf8_length(table.column("surface")).to_numpy()
+    yield Broken(
+        "surface is empty or not as long as end_char - start_char",
+        where((end - start != length) | (length == 0)),
+        lambda row: f"{show(row)}: {length[row]:,} characters, [{start[row]:,}:{end[row]:,}]",
+    )
+    yield Broken(
+        "sentence_id is not that of a sentence of the document before the phrase",
+        where([not _is_sentence(*each) for each in zip(ids, doc_ids, start.tolist(), strict=True)]),
+        lambda row: f"{quoted(ids[row])}, document {quoted(doc_ids[row])}, phrase at {start[row]:,}",
+    )
+
+
+def _is_sentence(sentence_id: str, doc_id: str, start_char: int) -> bool:
+    before, _, start = sentence_id.rpartition("#")
+    return before == doc_id and start.isdecimal() and int(start) <= start_char
+
+
+def _keys(table: pa.Table, seed: int) -> list[bytes]:
+    rows = zip(*(table.column(name).to_pylist() for name in ("doc_id", "start_char", "phrase")), strict=True)
+    return [row_key(seed=seed, doc_id=doc_id, start_char=start, phrase=phrase) for doc_id, start, phrase in rows]
+
+
+def _checks(manifest: Manifest) -> tuple[Check, ...]:
+    mask, seed = str(manifest.options["mask_token"]), manifest.seed or 0
+    return (
+        Rows(lambda table: _rules(table, mask)),
+        Unique("the document is in another split, too", "doc_id", by="split"),
+        InSplit(
+            "the document belongs to the other split, by the hash of its id",
+            lambda table: [table.column("doc_id").to_pylist()],
+            manifest,
+        ),
+        Ordered("the row is not after the one before it, by hash", lambda table: _keys(table, seed), _show_row),
+        Licences(manifest),
+        Negatives(manifest),
+    )
+
+
+_WAITING = np.dtype([(name, np.uint64) for name in ("phrase", "document", "context", "negative", "shard", "row")])
+
+
+class Negatives(Check):
+    """The negative of a row is the context of the next row of another phrase and document.
+
+    Rows are a circle, in order of their hashes. Where no row is of another document another phrase is enough;
+    where there is none either the negative is empty. A row waits, as hashes, for the row group that has its negative.
+
+    Rows of the phrases a a b c, all of different documents: the first and the second wait for the third, whose context
+    is the negative of both; the third finds the fourth, the fourth the first.
+    """
+
+    RULE = "the negative is not the context of the next row of another phrase and document"
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._said = manifest.counter("without_negative")
+        self._splits: dict[str, _Circle] = {}
+
+    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
+        self._splits.setdefault(split, _Circle()).add(group)
+        yield from ()
+
+    def end(self, dataset: Dataset) -> Iterator[Violation]:
+        for circle in self._splits.values():
+            yield from circle.end(dataset, self.RULE)
+
+    def totals(self) -> Iterator[Problem]:
+        without = sum(each.without for each in self._splits.values())
+        if without != self._said:
+            yield "", f"{without:,} rows can have no negative; the manifest counts {self._said:,} (without_negative)"
+
+
+class _Circle:
+    """The rows of one split, and those that wait for their negatives."""
+
+    def __init__(self) -> None:
+        self._shards: list[Shard] = []
+        self._waiting = np.empty(0, _WAITING)
+        self._wrong: list[npt.NDArray[Any]] = []
+        self.without = 0
+
+    def add(self, group: RowGroup) -> None:
+        """The next rows of the split."""
+        if not self._shards or self._shards[-1] != group.shard:
+            self._shards.append(group.shard)
+        self._pass(self._rows(group, len(self._shards) - 1))
+
+    def _rows(self, group: RowGroup, shard: int) -> npt.NDArray[Any]:
+        rows = np.zeros(group.table.num_rows, _WAITING)
+        for name in ("phrase", "document", "context", "negative"):
+            rows[name] = hashes(group.table.column("doc_id" if name == "document" else name))
+        rows["shard"], rows["row"] = shard, np.arange(len(rows)) + group.first_row
+        return rows
+
+    def _pass(
+        self, rows: npt.NDArray[Any], *, joining: npt.NDArray[np.bool_] | None = None, any_document: bool = False
+    ) -> None:
+        """Let the waiting rows look for their negatives among `rows`, which (or those `joining`) then wait, too."""
+        if joining is None:
+            joining = np.ones(len(rows), dtype=bool)
+        seekers = np.concatenate([self._waiting, rows[joining]])
+        start = np.concatenate([np.zeros(len(self._waiting), np.int64), np.flatnonzero(joining) + 1])
+        place = next_eligible(rows, seekers, start, ("phrase",) if any_document else ("phrase", "document"))
+        found = place < len(rows)
+        answered = seekers[found]
+        self._wrong.append(answered[answered["negative"] != rows["context"][place[found]]])
+        self._waiting = seekers[~found]
+
+    def end(self, dataset: Dataset, rule: str) -> Iterator[Violation]:
+        """Close the circle: the first rows again, for those that still wait."""
+        self._go_round(dataset)
+        if len(self._waiting):
+            lonely = np.sort(self._waiting, order=["shard", "row"])
+            self._waiting = lonely[:0]
+            self._go_round(dataset, joining=lonely)
+            self._go_round(dataset, any_document=True)
+        self.without = len(self._waiting)
+        self._wrong.append(self._waiting[self._waiting["negative"] != xxhash.xxh3_64_intdigest(b"")])
+        wrong = np.concatenate(self._wrong)
+        for number in np.unique(wrong["shard"]).tolist():
+            rows = np.sort(wrong["row"][wrong["shard"] == number].astype(np.int64))
+            yield Violation(self._shards[number], rule, rows, "")
+
+    def _go_round(
+        self, dataset: Dataset, *, joining: npt.NDArray[Any] | None = None, any_document: bool = False
+    ) -> None:
+        for number, shard in enumerate(self._shards):
+            for group in dataset.row_groups(shard, columns=["phrase", "doc_id", "context", "negative"]):
+                if joining is None and not len(self._waiting):
+                    return
+                rows = self._rows(group, number)
+                own = np.zeros(len(rows), dtype=bool)
+                if joining is not None:
+                    own = np.isin(rows["row"], joining["row"][joining["shard"] == number])
+                self._pass(rows, joining=own, any_document=any_document or joining is not None)
+
+
+def next_eligible(rows: npt.NDArray[Any], seekers: npt.NDArray[Any], start: I64, keys: tuple[str, ...]) -> I64:
+    """For each seeker the first of `rows` from `start` on that differs from it in all keys; len(rows) if none does."""
+    ends = {key: _run_ends(rows[key]) for key in keys}
+    place = start.copy()
+    seeking = np.flatnonzero(place < len(rows))
+    while len(seeking):
+        here = place[seeking]
+        beyond = here
+        for key in keys:
+            # A run of rows with one key is passed at once: a corpus may be a single document.
+            same = rows[key][here] == seekers[key][seeking]
+            beyond = np.maximum(beyond, np.where(same, ends[key][here], here))
+        place[seeking] = beyond
+        seeking = seeking[(beyond > here) & (beyond < len(rows))]
+    return place
+
+
+def _run_ends(key: U64) -> I64:
+    """[n] the place after the run of equal values that each row is in: [7, 7, 9, 7] gives [2, 2, 3, 4]."""
+    last = np.append(key[1:] != key[:-1], True)[: len(key)]
+    ends = np.flatnonzero(last) + 1
+    return np.repeat(ends, np.diff(ends, prepend=0))
+
+
+# ---- Against the documents
+
+
+CHUNK_BYTES = 1 << 27
+"""Contexts that are in memory at once; the documents are read once for each such chunk."""
+
+_COLUMNS = ["phrase", "surface", "context", "mask_start", "doc_id", "start_char", "end_char", *PROVENANCE_NAMES]
+_LINE_BREAK = re.compile(r"\s*\n\s*")
+
+
+def _check_source(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
+    mask = str(dataset.manifest.options["mask_token"])
+    chunk: list[RowGroup] = []
+    held = 0
+    for shard in dataset.shards():
+        for group in dataset.row_groups(shard, columns=_COLUMNS):
+            chunk.append(group)
+            held += group.table.nbytes
+            if held >= CHUNK_BYTES:
+                yield from _chunk(chunk, documents, mask)
+                chunk, held = [], 0
+    if chunk:
+        yield from _chunk(chunk, documents, mask)
+
+
+def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Violation]:
+    """Contexts of some row groups, document by document."""
+    table = pa.concat_tables([group.table for group in chunk]).combine_chunks()
+    places = [(group.shard, group.first_row, group.table.num_rows) for group in chunk]
+    chunk.clear()
+    keys = hashes(table.column("doc_id"))
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    seen = np.zeros(len(keys), dtype=bool)
+    wrong = Wrong()
+    for shard in documents.shards():
+        ids = hashes(documents.table(shard, columns=["doc_id"]).column("doc_id"))
+        first, end = (np.searchsorted(keys, ids, side=side) for side in ("left", "right"))
+        runs = [order[a:b] for a, b in zip(first.tolist(), end.tolist(), strict=True) if b > a]
+        if not runs:
+            continue
+        rows = np.concatenate(runs)
+        seen[rows] = True
+        names = ["doc_id", "text", *PROVENANCE_NAMES]
+        texts = zip(*_lists(documents.table(shard, columns=names), names), strict=True)
+        by_id = {doc_id: rest for doc_id, *rest in texts}
+        contexts = zip(rows.tolist(), *_lists(table.take(pa.array(rows)), _COLUMNS), strict=True)
+        for row, phrase, surface, context, mask_start, doc_id, start, end, *origin in contexts:
+            text, *expected = by_id[doc_id]
+            around = (context[:mask_start], context[mask_start + len(mask) :])
+            for rule, detail in _problems(text, start, end, surface, around, mask):
+                wrong.add(rule, row, f"{quoted(phrase)} in {quoted(doc_id)}: {detail}")
+            if origin != expected:
+                detail = f"{quoted(doc_id)}: {origin} instead of {expected}"
+                wrong.add(f"{', '.join(PROVENANCE_NAMES)} are not the document's", row, detail)
+    for row in np.flatnonzero(~seen).tolist():
+        wrong.add("the document is not in the documents dataset", row, quoted(table.column("doc_id")[row].as_py()))
+    before = 0
+    for shard, first_row, n in places:
+        yield from wrong.violations(shard, range(before, before + n), first_row)
+        before += n
+
+
+def _lists(table: pa.Table, names: list[str]) -> list[list[Any]]:
+    return [table.column(name).to_pylist() for name in names]
+
+
+def _problems(
+    text: str, start: int, end: int, surface: str, around: tuple[str, str], mask: str
+) -> Iterator[tuple[str, str]]:
+    """The rules that a context breaks, each with what is wrong; `around` is what stands before and after its mask."""
+    if text[start:end] != surface:
+        detail = f"{quoted(surface)}, in the document {quoted(text[start:end])}"
+        yield "the surface does not stand at start_char in the document", detail
+    # Up to the masks beside this one the context is the document's text, with a blank for a line break.
+    before, after = around[0].rpartition(mask)[2], around[1].partition(mask)[0]
+    if text.endswith(before, 0, start) and text.startswith(after, end):
+        return
+    text_before = text[max(start - 2 * len(before) - 2, 0) : start]
+    text_after = text[end : end + 2 * len(after) + 2]
+    if not any(
+        one_line(text_before).endswith(before) and one_line(text_after).startswith(after)
+        for one_line in (_quick_line, _one_line)
+    ):
+        there = f"{quoted(text_before[-30:])} and {quoted(text_after[:30])}"
+        detail = f"{quoted(before[-30:] + mask + after[:30])}, in the document {there}"
+        yield "the context is not the document's text around the phrase", detail
+
+
+def _quick_line(text: str) -> str:
+    """Right for tidy text."""
+    return text.replace("\n\n", " ").replace("\n", " ")
+
+
+def _one_line(text: str) -> str:
+    return _LINE_BREAK.sub(" ", text)
+
+
+# ---- Manifest, people
+
+
+def _sums(manifest: Manifest) -> Iterator[Problem]:
+    yield from equal(manifest.rows, manifest.last_written, "rows, and contexts that the last stage wrote")
+    if manifest.has("cut"):
+        cut_ = manifest.ledger("cut")
+        what = "contexts that were cut, and those that the last stage wrote"
+        yield from equal(cut_.written, manifest.last_written, what)
+        yield from equal(cut_.read, manifest.counter("selected"), "occurrences that cut read, and those selected")
+
+
+def show(row: Row, options: Mapping[str, Any]) -> Shown:
+    """The context with the surface put back in the place of its mask, and marked; the other masks stay."""
+    mask = options.get("mask_token", "[MASK]")
+    start = row["mask_start"]
+    pieces = passage(row["context"], start, start + len(mask), row["surface"], mask, masks=mask)
+    remarks = (("negative", cut(row["negative"])),) if row["negative"] else ()
+    heading = f"{cut(row['phrase'])} · {row['label']} · {row['frequency']:,}×"
+    return Shown(heading, cut(row["title"] or row["doc_id"]), web_address(row["url"]), tuple(pieces), remarks)
+
+
+KIND = Kind(
+    schema=CONTEXTS,
+    rows="contexts",
+    about="Phrases masked in their contexts, with the context of another phrase, in random order.",
+    command="mine_contexts",
+    show=show,
+    source=Source("Document", "offsets", _check_source),
+    checks=_checks,
+    options=("mask_token", "validation_rate"),
+    sums=_sums,
+    measures=(
+        words("Length of a phrase", "phrase"),
+        value("Label", "contexts", "label"),
+        frequency_by_rank("Frequency of the phrases against rank", "occurrences", "phrase", "frequency"),
+        words("Length of a context", "context"),
+        share_before("Place of the mask", "mask_start", "context"),
+        value("Source", "contexts", "source"),
+        value("Licence", "contexts", "licence"),
+    ),
+    tasks=("sentence-similarity", "feature-extraction", "fill-mask"),
+    parsed=True,
+    filters={"not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent"},
+)
