@@ -25,7 +25,7 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_mentions import COMMAND
-from schemas.kinds.mentions import MENTIONS
+from schemas.kinds.mentions import KIND, MENTIONS
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 from transforms.arrays import I64, U64, mix64
@@ -141,7 +141,7 @@ def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
     stage = Make(mentions=number)
     source = Input("file", "made", "made", str(number))
     folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
-    made = corpus.built(DatasetBuild(folder, MENTIONS, (stage,), (source,), stage.settings()))
+    made = corpus.built(DatasetBuild(folder, KIND, (stage,), (source,), stage.settings()))
     chosen = harness.options_of(COMMAND, ["--output", output.uri])
     builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
     meter, by_stage = harness.build(builds, workers)

@@ -30,8 +30,9 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.mine_contexts import COMMAND
 from pipelines.stages.count import read_sentences
-from schemas.kinds.documents import DOCUMENTS
-from schemas.kinds.sentences import SENTENCES
+from schemas.kind import Kind
+from schemas.kinds import documents as documents_kind
+from schemas.kinds import sentences as sentences_kind
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
@@ -118,19 +119,19 @@ def _base_shard(base: str, path: str, rare: frozenset[bytes]) -> tuple[pa.Table,
     return table, np.concatenate(places), np.concatenate(seeds)
 
 
-def vary(base: Folder, schema: pa.Schema, output: Folder, sentences: Folder, copies: int, rare: int) -> DatasetBuild:
+def vary(base: Folder, kind: Kind, output: Folder, sentences: Folder, copies: int, rare: int) -> DatasetBuild:
     stage = Vary(copies=copies, rare=rare, base=base.uri, sentences=sentences.uri)
     source = Input("dataset", "base", base.uri, read_manifest(base).fingerprint)
-    return DatasetBuild(output, schema, (stage,), (source,), stage.settings())
+    return DatasetBuild(output, kind, (stage,), (source,), stage.settings())
 
 
 def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, rare: int, workers: int) -> None:
     """Write `work`/documents and `work`/sentences."""
-    texts = vary(documents, DOCUMENTS, Folder(str(work / "documents")), sentences, copies, rare)
-    parsed = vary(sentences, SENTENCES, Folder(str(work / "sentences")), sentences, copies, rare)
+    texts = vary(documents, documents_kind.KIND, Folder(str(work / "documents")), sentences, copies, rare)
+    parsed = vary(sentences, sentences_kind.KIND, Folder(str(work / "sentences")), sentences, copies, rare)
     # The documents stand as the input of the sentences, as after a real parse.
     lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
-    parsed = DatasetBuild(parsed.output, parsed.schema, parsed.stages, (lies_in,), parsed.options)
+    parsed = DatasetBuild(parsed.output, parsed.kind, parsed.stages, (lies_in,), parsed.options)
     harness.build([texts, parsed], workers)
 
 

@@ -108,7 +108,7 @@ def is_not_one_of(table: pa.Table, column: str, known: Sequence[str], show: Show
     values = table.column(column)
     wrong = pc.invert(pc.is_in(values, pa.array(known)))
     rule = f"{column} is not one of {', '.join(known)}"
-    return Broken(rule, where(wrong), lambda row: f"{show(row)}: {column} {quoted(values[row].as_py())}")
+    return Broken(rule, where(wrong), lambda row: f"{show(row)}: {quoted(values[row].as_py())}")
 
 
 def is_no_wikidata_id(values: pa.ChunkedArray, name: str, show: Show) -> Broken:
@@ -291,7 +291,8 @@ class SideBySide(Check):
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
         if group.shard.path != self._shard:
             self._shard, self._last, self._end, self._begun = group.shard.path, None, None, set()
-        apart, early = [], []
+        apart: list[int] = []
+        early: dict[int, Any] = {}
         starts, ends = self._place(group.table)
         for row, (owner, start, end) in enumerate(zip(self._owner(group.table), starts, ends, strict=True)):
             if owner != self._last:
@@ -299,11 +300,15 @@ class SideBySide(Check):
                     apart.append(row)
                 self._begun.add(owner)
             elif start < self._end:
-                early.append(row)
+                early[row] = self._end
             self._last, self._end = owner, end
         show = self._show(group.table)
         yield Broken(self._apart, rows_of(apart), show)
-        yield Broken(self._early, rows_of(early), show)
+        yield Broken(self._early, rows_of([*early]), lambda row: f"{show(row)}{_after(early[row])}")
+
+
+def _after(end: object) -> str:
+    return f", the one before ends at {end:,}" if isinstance(end, int) else ""
 
 
 class InSplit(Check):

@@ -23,6 +23,7 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from schemas.columns import record_name
+from schemas.kinds import KINDS
 from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Input, canonical_hash, read_manifest
@@ -150,7 +151,7 @@ def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.ChainDataset:
     content = canonical_hash([json.dumps(table.to_pylist()) for table in tables])
     build = DatasetBuild(
         output=Folder(str(folder)),
-        schema=schema,
+        kind=KINDS[record_name(schema)],
         stages=(Given(tuple(tables)),),
         inputs=(Input("file", record_name(schema), "given", content),),
         options={},

@@ -22,8 +22,9 @@ from schemas.checks import (
 )
 from schemas.columns import column, schema, term
 from schemas.kind import Kind
+from schemas.kinds.mentions import entity
 from schemas.measures import likeness, rows_by_rank, value, words
-from schemas.shown import Row, Shown, plain_row
+from schemas.shown import Row, Shown, cut
 
 if TYPE_CHECKING:
     from schemas.manifest import Manifest
@@ -103,7 +104,9 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
-    return plain_row(row, ("alias_1", "alias_2", "count_1", "count_2", "target_title", "entity_id"))
+    aliases = " / ".join(cut(row[f"alias_{side}"]) for side in (1, 2))
+    mentions = " and ".join(f"{row[f'count_{side}']:,}" for side in (1, 2))
+    return Shown(aliases, "aliases", remarks=(("mentions", mentions), ("entity", entity(row))))
 
 
 KIND = Kind(

@@ -12,7 +12,7 @@ from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
 from pipelines.stages.parse import Parse
 from schemas.dataset_checks import check_dataset
-from schemas.kinds.sentences import SENTENCES
+from schemas.kinds import sentences
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 
@@ -38,7 +38,7 @@ def documents(tmp_path_factory):
 def parse(documents, output, isolation):
     stage = Parse(parser="spacy", parser_options=(), documents=str(documents))
     given = Input("dataset", "documents", str(documents), read_manifest(Folder(str(documents))).fingerprint)
-    build = DatasetBuild(Folder(str(output)), SENTENCES, (stage,), (given,), {})
+    build = DatasetBuild(Folder(str(output)), sentences.KIND, (stage,), (given,), {})
     build.begin(resume=False)
     (unit,) = open_stage(build.work, stage)
     do_unit(build.work, stage, unit, isolation=isolation)

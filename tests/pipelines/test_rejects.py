@@ -9,13 +9,12 @@ from typing import ClassVar
 
 import pytest
 from literal import run_inline
-from toy import PoisonedWords, Text, poisoned_words
+from toy import WORDS, PoisonedWords, Text, poisoned_words
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.rejects import main
-from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 
@@ -45,7 +44,7 @@ def faulty(path: Path, *texts: str, made_from: Path | None = None) -> DatasetBui
     inputs = ()
     if made_from:
         inputs = (Input("dataset", "before", str(made_from), read_manifest(Folder(str(made_from))).fingerprint),)
-    return DatasetBuild(Folder(str(path)), REDIRECTS, (Faulty(texts=texts),), inputs, {})
+    return DatasetBuild(Folder(str(path)), WORDS, (Faulty(texts=texts),), inputs, {})
 
 
 def test_a_finished_dataset(tmp_path, capsys):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from toy import AddUp, CountWords, word_count
+from toy import WORDS, AddUp, CountWords, word_count
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
@@ -173,7 +173,7 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
 
     stage = Numbers(texts=("a",))
     for folder, attempts in (("interrupted", 2), ("whole", 1)):
-        build = DatasetBuild(Folder(str(tmp_path / folder)), REDIRECTS, (stage,), (), {})
+        build = DatasetBuild(Folder(str(tmp_path / folder)), WORDS, (stage,), (), {})
         build.begin(resume=False)
         open_stage(build.work, stage)
         if attempts == 2:
@@ -283,7 +283,7 @@ def test_rows_that_disagree_with_the_ledger_stop_the_dataset(tmp_path):
             write.ledger.written += 1
 
     build = word_count(tmp_path / "words", TEXTS)
-    build = DatasetBuild(build.output, build.schema, (build.stages[0], Overstated()), build.inputs, {})
+    build = DatasetBuild(build.output, build.kind, (build.stages[0], Overstated()), build.inputs, {})
     with pytest.raises(RuntimeError, match="add: the ledger does not add up"):
         run_by_hand(build)
 

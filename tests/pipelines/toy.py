@@ -18,12 +18,25 @@ from pipelines.engine.exchange import key_columns, read_sorted, write_ranges
 from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from schemas.errors import UserError
+from schemas.kind import Kind
+from schemas.kinds import KINDS
 from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input
+from schemas.shown import plain_row
 from schemas.storage.folder import Folder
 from transforms.phrases.counting import group_starts
 
 COUNTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("word", pa.string()), ("count", pa.int64())])
+
+
+WORDS = Kind(
+    schema=REDIRECTS,
+    rows="words",
+    about="Words with their totals.",
+    command="toy",
+    show=lambda row, options: plain_row(row, ("title", "target_title")),
+)
+KINDS.setdefault(WORDS.record, WORDS)
 
 
 class Text(NamedTuple):
@@ -112,7 +125,7 @@ def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **optio
     stages = (CountWords(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
     return DatasetBuild(
         output=Folder(str(output)),
-        schema=REDIRECTS,
+        kind=WORDS,
         stages=stages,
         inputs=(Input("file", "toy", "toy", "0" * 64),),
         options={"ranges": ranges},
@@ -189,4 +202,4 @@ def _poison(word: str) -> bool:
 
 def poisoned_words(output: Path, texts: tuple[str, ...], *, isolates: bool = True) -> DatasetBuild:
     stage = (PoisonedWords if isolates else Whole)(texts=texts)
-    return DatasetBuild(Folder(str(output)), REDIRECTS, (stage,), (), {})
+    return DatasetBuild(Folder(str(output)), WORDS, (stage,), (), {})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schemas.kinds import RECORDS
+from schemas.kinds import KINDS
 from schemas.manifest import Input, Manifest, Shard
 from transforms.reports.card import dataset_card
 
@@ -106,12 +106,12 @@ def test_licences_are_the_hubs_own_names(licences, expected):
     assert {key: value for key, value in found.items() if key.startswith("license")} == expected
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", KINDS)
 def test_features_are_those_of_the_files(record):
     from datasets import Features
 
     info = header(manifest(record=record))["dataset_info"]
-    assert Features._from_yaml_list(info["features"]) == Features.from_arrow_schema(RECORDS[record])
+    assert Features._from_yaml_list(info["features"]) == Features.from_arrow_schema(KINDS[record].schema)
 
 
 def test_rows_and_bytes_of_the_splits():
@@ -124,7 +124,7 @@ def test_rows_and_bytes_of_the_splits():
     assert header(manifest(0))["dataset_info"]["splits"] == []
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", KINDS)
 def test_the_hubs_own_reader_takes_it(record):
     """Its terms, as far as it knows them."""
     from huggingface_hub import DatasetCard

@@ -15,7 +15,7 @@ from written import REJECT, Written, context, document, hostile, phrase, write_d
 
 from pipelines.report import main
 from schemas.kinds.contexts import CONTEXTS
-from schemas.kinds.documents import DOCUMENTS, REDIRECTS
+from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.phrases import PHRASES
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Ledger, Manifest, read_manifest
@@ -23,7 +23,7 @@ from schemas.storage.folder import Folder
 from transforms.reports.figures import duration, plain, share, size
 from transforms.reports.page import dataset_report, history
 
-REPORT = Path(__file__).resolve().parents[2] / "transforms/reports/report"
+REPORT = Path(history.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_a_report_says(tmp_path):
     assert documents.folder.name in text
 
 
-@pytest.mark.parametrize("schema", [DOCUMENTS, SENTENCES, PHRASES, CONTEXTS, REDIRECTS])
+@pytest.mark.parametrize("schema", [DOCUMENTS, SENTENCES, PHRASES, CONTEXTS])
 def test_a_report_of_no_rows(schema, tmp_path):
     written = write_dataset(tmp_path / "empty", schema, [[]])
     assert "The dataset has no rows." in dataset_report(written.folder, written.manifest)

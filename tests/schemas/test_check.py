@@ -301,10 +301,10 @@ CASES = {
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"].replace("\n", "\u00a0\n"))),
         'row 1: a line of the text begins or ends with whitespace: "seawiki:11": "A ship',
     ),
-    "link behind the text": (
+    "link after the text": (
         "contexts-documents",
         rewrite(lambda rows: rows[1]["links"][-1].update(end_char=999)),
-        r'row 1: a link ends behind the text: "seawiki:11": \[49:999\], text of 128 characters',
+        r'row 1: a link ends after the text: "seawiki:11": \[49:999\], text of 128 characters',
     ),
     "links in disorder": (
         "contexts-documents",
@@ -377,7 +377,7 @@ CASES = {
     "constituent too long": (
         "contexts-sentences",
         rewrite(lambda rows: rows[0]["constituents"][0].update(end_token=60)),
-        r"row 0: a constituent ends behind the last token: .*\[0:60\], 8 tokens",
+        r"row 0: a constituent ends after the last token: .*\[0:60\], 8 tokens",
     ),
     "empty constituent": (
         "contexts-sentences",
@@ -419,7 +419,7 @@ CASES = {
     "phrases in disorder": (
         "contexts-phrases",
         rewrite(move_rows),
-        "row 3: the phrase is not behind the one before it, by frequency and UTF-8 bytes",
+        "row 3: the phrase is not after the one before it, by frequency and UTF-8 bytes",
     ),
     "frequency": (
         "contexts-phrases",
@@ -487,11 +487,11 @@ CASES = {
         rewrite(field(1, sentence_id="seawiki:10#0")),
         "row 1: sentence_id is not that of a sentence of the document before the phrase",
     ),
-    "contexts in disorder": ("contexts", rewrite(move_rows), "row 3: the row is not behind the one before it, by hash"),
+    "contexts in disorder": ("contexts", rewrite(move_rows), "row 3: the row is not after the one before it, by hash"),
     "shards of contexts swapped": (
         "contexts",
         swap,
-        "00001-of-00003.parquet: row 0: the row is not behind the one before",
+        "00001-of-00003.parquet: row 0: the row is not after the one before",
     ),
     "offsets": (
         "contexts",

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from breaking import Row, edit, field, ledger, rewrite
-from schemas.record_checks import checks_of
 
 from schemas.check import main
 from schemas.dataset import RowGroup
@@ -165,7 +164,7 @@ CASES = {
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"] + "!")),
         r'row 1: the text does not stand where sentence_id says: ".*" in "seawiki:\d+#\d+": ".*!", there ".*"',
     ),
-    "sentence behind the text": (
+    "sentence after the text": (
         "pairs-mentions",
         rewrite(lambda rows: rows[1].update(sentence_id=rows[1]["doc_id"] + "#9999")),
         "row 1: the text does not stand where sentence_id says",
@@ -271,12 +270,12 @@ CASES = {
     "not a mention": (
         "pairs",
         rewrite(field(2, entity_id_1="Q2")),
-        'row 2: the first of the two is no row of .*pairs-mentions: ".*" in "seawiki:',
+        'row 2: the first of the two is no row of .*pairs-mentions: ".*", "seawiki:',
     ),
     "not a mention either": (
         "pairs",
         rewrite(field(2, sentence_id_2="seawiki:10#999")),
-        'row 2: the second of the two is no row of .*pairs-mentions: ".*" in "seawiki:10#999"',
+        'row 2: the second of the two is no row of .*pairs-mentions: ".*", "seawiki:10#999"',
     ),
     # Masked
     "options gone": ("masked", edit(lambda data: data["options"].pop("masks")), "options lack 'masks'"),
@@ -325,7 +324,7 @@ CASES = {
     "alias pair twice": (
         "pairs-aliases",
         rewrite(lambda rows: rows.insert(1, rows[0])),
-        "row 1: the pair is not behind the entity's pair before it, by the frequency of its aliases",
+        "row 1: the pair is not after the entity's pair before it, by the frequency of its aliases",
     ),
     "entity in pieces": (
         "pairs-aliases",
@@ -408,7 +407,10 @@ def test_mentions_out_of_reach_are_said(copied_mentions, capsys, tmp_path):
     folder = copied_mentions("pairs")
     (tmp_path / "pairs-mentions").rename(tmp_path / "elsewhere")
     assert main([str(folder)]) == 0
-    assert re.search("sides not checked: .*pairs-mentions: no such dataset$", capsys.readouterr().out)
+    assert re.search(
+        "sides not checked: .*pairs-mentions: no such dataset; give the mentions with --source$",
+        capsys.readouterr().out,
+    )
 
 
 def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
@@ -438,7 +440,7 @@ def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
 )
 def test_masks(mined_mentions, masks, anchor, is_sound):
     manifest = read_manifest(Folder(str(mined_mentions / "masked")))
-    rules = checks_of(replace(manifest, options=manifest.options | {"masks": masks}))
+    checks = manifest.kind.checks(replace(manifest, options=manifest.options | {"masks": masks}))
     row = pq.read_table(mined_mentions / "masked/data").slice(0, 1).to_pylist()[0]
     text = "A <mask> of whales."
     row |= {
@@ -450,10 +452,10 @@ def test_masks(mined_mentions, masks, anchor, is_sound):
         "anchor": anchor,
     }
     group = RowGroup(manifest.shards[0], 0, pa.Table.from_pylist([row], schema=MASKED_MENTION_PAIRS))
-    broken = {each.rule for each in rules.rows(group, "train") if len(each.rows)}
+    broken = {each.rule for check in checks for each in check.rows(group, "train") if len(each.rows)}
     assert ("anchor is not the sentence, masked as unmasked says" not in broken) == is_sound
     group = RowGroup(
         group.shard, 0, pa.Table.from_pylist([row | {"anchor": text, "unmasked": 1}], schema=MASKED_MENTION_PAIRS)
     )
-    broken = {each.rule for each in rules.rows(group, "train") if len(each.rows)}
+    broken = {each.rule for check in checks for each in check.rows(group, "train") if len(each.rows)}
     assert "anchor is not the sentence, masked as unmasked says" in broken

@@ -10,9 +10,9 @@ import pytest
 from stores import Store, assert_hidden
 
 from schemas.dataset import Dataset
+from schemas.dataset_checks import find_source
 from schemas.errors import UserError
 from schemas.manifest import Input, Manifest
-from schemas.offsets import find_origin
 from schemas.storage.addresses import filesystem_of, relative_path
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
@@ -92,7 +92,7 @@ def test_in_a_manifest(tmp_path: Path) -> None:
     inputs = [Input("dataset", "documents", ADDRESS, "f00d")]
     manifest = Manifest("Sentence", "beef", None, {}, inputs, {}, {}, [], {}, [], {}, "", {})
     with pytest.raises(UserError) as unchecked:
-        find_origin(Dataset(folder, manifest), None)
+        find_source(Dataset(folder, manifest), manifest.kind.source, None)
     assert hidden(unchecked.value).startswith(SAID)
     with pytest.raises(UserError, match="give the documents dataset that it was made from with --documents") as refused:
         documents_of(ChainDataset(folder, "beef"), manifest, None)

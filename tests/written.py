@@ -12,9 +12,11 @@ import pyarrow as pa
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
+from schemas.columns import record_name
+from schemas.kinds import KINDS
 from schemas.kinds.alias_pairs import ALIAS_PAIRS
 from schemas.kinds.contexts import CONTEXTS
-from schemas.kinds.documents import DOCUMENTS, REDIRECTS
+from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
 from schemas.kinds.mentions import MENTIONS
 from schemas.kinds.phrases import PHRASES
@@ -87,7 +89,7 @@ def write_dataset(
         source = Input("dataset", made_from.folder.name, str(made_from.path), made_from.manifest.fingerprint)
     else:
         source = Input("file", "raw.txt", "/raw/raw.txt", "0" * 64, 12_345)
-    build = DatasetBuild(Folder(str(path)), schema, (stage,), (source,), options or {})
+    build = DatasetBuild(Folder(str(path)), KINDS[record_name(schema)], (stage,), (source,), options or {})
     build.begin(resume=False)
     for unit in open_stage(build.work, stage):
         do_unit(build.work, stage, unit)
@@ -215,7 +217,6 @@ def hostile(folder: Path) -> list[Written]:
     contexts = [context(HOSTILE, text, negative=HOSTILE) | strings, context("b", "[MASK]", label=HOSTILE) | other]
     words = sentence(HOSTILE, [("NP", 0, 1), (HOSTILE, 0, 1)])
     phrases = [phrase(HOSTILE, 2), phrase("b", 1) | {"label": HOSTILE}]
-    redirects = [{"source": HOSTILE, "title": HOSTILE, "target_title": HOSTILE}]
     common = {"rejects": [REJECT], "licences": {HOSTILE: 1}, "options": {HOSTILE: HOSTILE, "mask_token": "[MASK]"}}
     said = {"entity_id": HOSTILE, "target_title": HOSTILE, "mention": HOSTILE, "text": HOSTILE, "sentence_id": HOSTILE}
     mentions = [mention("[a] b", resolution=HOSTILE, origin=HOSTILE) | said | strings, mention("[a] b") | other]
@@ -231,5 +232,4 @@ def hostile(folder: Path) -> list[Written]:
         write_dataset(folder / "contexts", CONTEXTS, [[contexts]], **common),
         write_dataset(folder / "sentences", SENTENCES, [[[words]]], **common),
         write_dataset(folder / "phrases", PHRASES, [[phrases]], **common),
-        write_dataset(folder / "redirects", REDIRECTS, [[redirects]], **common),
     ]
