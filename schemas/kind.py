@@ -103,3 +103,13 @@ class Kind:
     @property
     def record(self) -> str:
         return record_name(self.schema)
+
+    def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
+        """Pickled by name: a worker has the same kinds."""
+        return _registered, (self.record,)
+
+
+def _registered(record: str) -> Kind:
+    from schemas.kinds import KINDS
+
+    return KINDS[record]

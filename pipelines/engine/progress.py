@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from pipelines.engine.stage import Fault, Stage, Tally
+from transforms.reports.figures import duration, plural, size
 
 _LINE_EVERY = 30.0
 """Seconds between the lines of a stage where there is no terminal."""
@@ -199,8 +200,8 @@ def ended_line(stage: StageFigures) -> str:
     known = f" ({stage.before:,} done before)" if stage.before else ""
     return ", ".join(
         [
-            f"{stage.name}: {_units(stage.units)}{known}",
-            f"{stage.seconds(0):.1f} s",
+            f"{stage.name}: {plural(stage.units, 'unit')}{known}",
+            duration(stage.seconds(0)),
             *([f"{stage.rates(0)[1]:,.0f} tokens/s"] if stage.tally.tokens else []),
             *_rejects(stage),
         ]
@@ -213,36 +214,19 @@ def running_line(stage: StageFigures, memory: int, *, now: float) -> str:
     left = stage.seconds_left(now)
     return ", ".join(
         [
-            f"{stage.name}: {stage.before + stage.done:,}/{_units(stage.units)}",
+            f"{stage.name}: {stage.before + stage.done:,}/{plural(stage.units, 'unit')}",
             f"{rows:,.0f} {stage.counts or 'rows'}/s",
             *([f"{tokens:,.0f} tokens/s"] if tokens else []),
             *_rejects(stage),
-            *([f"{memory / 1e9:.1f} GB"] if memory else []),  # unknown, where the workers are on other machines
+            *([size(memory)] if memory else []),  # unknown, where the workers are on other machines
             *([f"{duration(left)} left"] if left is not None else []),
         ]
     )
 
 
-def _units(number: int) -> str:
-    return f"{number:,} unit{'' if number == 1 else 's'}"
-
-
 def _rejects(stage: StageFigures) -> list[str]:
     rejected = stage.total.rejected
-    return [f"{rejected:,} reject{'' if rejected == 1 else 's'}"] if rejected else []
-
-
-def duration(seconds: float) -> str:
-    """A time span as one says it: "45 s", "12 min", "3 h 20 min"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 90:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24} days {hours % 24} h"
+    return [plural(rejected, "reject")] if rejected else []
 
 
 class _LiveBars:
@@ -291,10 +275,10 @@ def bar_columns(stage: StageFigures, memory: int, *, now: float) -> dict[str, st
     done = stage.units if stage.ended else stage.before + stage.done
     rejected = stage.total.rejected
     return {
-        "units": f"{done:,}/{_units(stage.units)}",
+        "units": f"{done:,}/{plural(stage.units, 'unit')}",
         "rows": f"{rows:,.0f} {stage.counts or 'rows'}/s",
         "tokens": f"{tokens:,.0f} tokens/s" if tokens else "",
         "rejects": f"{rejected:,} rejects" if stage.counts else "",
-        "memory": "" if stage.ended or not memory else f"{memory / 1e9:.1f} GB",
+        "memory": "" if stage.ended or not memory else size(memory),
         "time": duration(stage.seconds(now)) if stage.ended else "" if left is None else f"{duration(left)} left",
     }

@@ -8,12 +8,15 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.table import Table
+
 from pipelines.engine.lease import holder, is_alive, read_run, read_slices
-from pipelines.engine.progress import RunFigures, bar_columns, duration
+from pipelines.engine.progress import RunFigures, bar_columns
 from pipelines.engine.stage import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage.folder import Folder
+from transforms.reports.figures import duration, size, text_of
 
 RUNNING, ENDED = 0, 1
 
@@ -105,23 +108,22 @@ def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -
     if alive:
         for each in figures.at_work:
             done = each.tally.read or each.tally.rows
-            yield f"  worker {each.pid}: unit {each.unit}, {done:,} done of it, {each.memory / 1e9:.1f} GB"
+            yield f"  worker {each.pid}: unit {each.unit}, {done:,} done of it, {size(each.memory)}"
     faults = sum(stage.faults for stage in figures.stages)
     ago = duration(max(now - run["started"], 0))
-    yield f"  {ago} since its start, {figures.peak_memory / 1e9:.1f} GB at most, {faults} failed attempts"
+    yield f"  {ago} since its start, {size(figures.peak_memory)} at most, {faults} failed attempts"
     if not alive:
         yield f"to go on: {run['command']}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines, their columns aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Rows as lines, the first column to the left, the others to the right."""
+    table = Table.grid(padding=(0, 2))
+    for place in range(len(rows[0]) if rows else 0):
+        table.add_column(justify="right" if place else "left")
     for row in rows:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
-        yield "  " + "  ".join(cells).rstrip()
+        table.add_row(*row)
+    yield from (f"  {line}" for line in text_of(table) if rows)
 
 
 def _ended(state: str) -> str:

@@ -55,7 +55,15 @@ def test_sizes(number, text):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.04, "0.0 s"), (59.9, "59.9 s"), (60, "1 min 0 s"), (3599, "59 min 59 s"), (100_000, "27 h 46 min")],
+    [
+        (0.04, "0.0 s"),
+        (9.9, "9.9 s"),
+        (59.4, "59 s"),
+        (60, "1 min 0 s"),
+        (3599, "59 min 59 s"),
+        (12_000, "3 h 20 min"),
+        (200_000, "2 days 7 h"),
+    ],
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from rich.console import Console
-
 _WIDTH = 10_000
 """Columns of a table on a stream that is no terminal: nothing is cut or wrapped."""
 
 
 def text_of(table: Any) -> list[str]:
     """What rich makes of a table, as plain lines, whatever the terminal: for files, pipes and tests."""
+    from rich.console import Console  # workers need figures, but no tables
+
     console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, markup=False, highlight=False, emoji=False)
     console.print(table)
     file = console.file
@@ -49,14 +49,14 @@ def share(part: float, whole: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """ "0.4 s", "12 min 5 s", "3 h 20 min"."""
+    """ "0.4 s", "45 s", "12 min 5 s", "3 h 20 min", "2 days 3 h"."""
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min"
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24:,} days {hours % 24} h"
 
 
 def plain(name: str) -> str:
