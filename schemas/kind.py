@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,12 +105,13 @@ class Kind:
     def record(self) -> str:
         return record_name(self.schema)
 
-    def __reduce__(self) -> tuple[Callable[[str], Kind], tuple[str]]:
-        """Pickled by name: a worker has the same kinds."""
-        return _registered, (self.record,)
+    def __reduce__(self) -> tuple[Callable[[str, str], Kind], tuple[str, str]]:
+        """Pickled by name, and by the module that declares it."""
+        return _declared, (self.show.__module__, self.record)
 
 
-def _registered(record: str) -> Kind:
+def _declared(module: str, record: str) -> Kind:
     from schemas.kinds import KINDS
 
+    importlib.import_module(module)
     return KINDS[record]
