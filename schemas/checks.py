@@ -335,7 +335,7 @@ class InSplit(Check):
 class Licences(Check):
     """The documents of the rows have the licences that the manifest counts.
 
-    `of_all`: every document has a row; where it has none, the manifest may count more. `are_documents`: each row is one.
+    `of_all`: every document has a row; otherwise the manifest may count more. `are_documents`: each row is one.
     """
 
     def __init__(self, manifest: Manifest, *, of_all: bool = True, are_documents: bool = False) -> None:
