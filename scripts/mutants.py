@@ -172,11 +172,11 @@ by_label.argmax(axis=0) if => len(PHRASE_LABELS) - 1 - by_label[::-1].argmax(axi
 ("phrase", "ascending")) => ("phrase", "descending"))
 @ transforms/phrases/occurrences.py tests/phrases
 # phrases may be longer by one token than --max-tokens
-end - start <= rules.max_tokens => end - start <= rules.max_tokens + 1
+found.end - found.start <= rules.max_tokens => found.end - found.start <= rules.max_tokens + 1
 # a phrase of a determiner and a pronoun stays
 next_not(pronoun | determiner | punctuation) => next_not(pronoun | punctuation)
 # of constituents over the same words the last label counts
-np.lexsort((label, end, start)) => np.lexsort((-label, end, start))
+np.lexsort((self.label, self.end, self.start)) => np.lexsort((-self.label, self.end, self.start))
 @ transforms/mentions/redirects.py tests/mentions/test_redirects.py
 # long chains of redirects count as loops
 len(under_way).bit_length() + 1 => len(under_way).bit_length() - 1
