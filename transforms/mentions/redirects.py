@@ -247,7 +247,7 @@ def _merge(rows: _Rows) -> _Nodes:
 def _ends(target: I32) -> tuple[I32, I32, Bools]:
     """[n] where each node ends, after how many hops, and whether it does not end because it leads into a loop.
 
-    `target[i]` is the node that i points to, negative if i is an end. In a chain 0 -> 1 -> 2 -> 3 beside a loop 4 <-> 5,
+    `target[i]` is the node that i points to, negative if i is an end. In the chain 0 -> 1 -> 2 -> 3, beside a loop 4 5,
     the ends of the chain are 1 2 3 3 at first, 2 3 3 3 after one round and 3 3 3 3 after two.
 
     >>> end, hops, in_loop = _ends(np.array([1, 2, 3, -2, 5, 4], np.int32))
