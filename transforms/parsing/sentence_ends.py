@@ -27,7 +27,7 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _begins(text: str, start: int, chunk: str, chunk_start: int, sentence_start: int) -> bool:
-    """Whether a sentence begins at `start`, after a chunk that ends in a mark, whose sentence is at `sentence_start`."""
+    """Whether a sentence begins at `start`, after a chunk that ends in a mark; its sentence is at `sentence_start`."""
     next_text = text[start : start + 80]
     following = next_text.lstrip(_OPENING + " ")
     marked = _MARKED.match(chunk[-80:])  # no match if 80 closing brackets follow the mark
