@@ -63,6 +63,7 @@ def phrases(brackets: str, **options: object) -> list[str]:
         # punctuation at both ends
         ('[NP " ~The old man ~, ~" ~.]', {}, ["old man"]),
         ("[NP ( ~Rome ~) ~: ~—]", {}, ["rome"]),
+        ("[NP ( ~the old man ~)] ~.", {}, ["old man"]),
         ('[NP the " ~old ~" man]', {}, ['"old" man']),
         ('[NP " ~The old man ~, ~"]', {"strip_punctuation": False}, ['"the old man,"']),
         ("[NP 😀 whale ❤️]", {}, ["whale"]),

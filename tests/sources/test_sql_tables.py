@@ -187,7 +187,7 @@ def test_a_table_without_rows(tmp_path: Path):
 def test_the_wiki_by_the_files_name(tmp_path: Path, name: str):
     text = re.sub("-- Host.*\n", "", dump("page"))
     assert open_table(LOCAL, write(tmp_path, text, name)).source == "dewiki"
-    with pytest.raises(UserError, match=r"'.*page\.sql' does not say of which wiki it is; name it"):
+    with pytest.raises(UserError, match=r"'.*page\.sql' does not name its wiki; rename it to"):
         open_table(LOCAL, write(tmp_path, text, "page.sql"))
 
 
@@ -279,8 +279,8 @@ def refusal(path: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no SQL dump of a table, for no CREATE TABLE"),
-        ("<mediawiki>", "is no SQL dump of a table"),
+        ("", "is not an SQL dump of a table: it does not begin with a CREATE TABLE"),
+        ("<mediawiki>", "is not an SQL dump of a table"),
         (
             dump("pagelinks", columns="pl_from"),
             "holds the table 'pagelinks', not page, redirect, page_props; give <wiki>",
@@ -311,8 +311,8 @@ ROWS = " (1,0,'a','',''),(2,0,'b','','')"
         ("(2,0,'b'", "(2,0,'b'c'd'", "holds a quote that nothing escapes in 'rd_title'", "b'c"),
         ("(1,0,'a','',''),", "(1,0,'a','','')", "holds no row of 5 values where one should begin,", "(1,0"),
         (");\n/*", ")\n/*", "holds no row of 5 values where one should begin,", "(2"),
-        ("INSERT INTO", "INSERF INTO", "holds what is no statement of a dump", "INSERF"),
-        ("` VALUES", "` VALUEX", "holds what is no statement of a dump", "INSERT"),
+        ("INSERT INTO", "INSERF INTO", "holds a line that no dump has", "INSERF"),
+        ("` VALUES", "` VALUEX", "holds a line that no dump has", "INSERT"),
     ],
 )
 def test_damage(tmp_path: Path, old: str, new: str, what: str, where: str):
@@ -332,7 +332,7 @@ def test_bytes_that_are_no_utf8(tmp_path: Path):
 
 def test_rows_of_another_table(tmp_path: Path):
     text = dump("redirect", ROWS) + dump("page", " (1,2)")
-    assert refusal(write(tmp_path, text)).startswith("holds rows of 'page' beside those of 'redirect'; dump each")
+    assert refusal(write(tmp_path, text)).startswith("holds rows of 'page' besides those of 'redirect'; dump each")
 
 
 def test_no_wikidata_id(tmp_path: Path):
@@ -361,7 +361,7 @@ def test_every_cut_of_a_compressed_dump_is_an_error(tmp_path: Path):
         path = tmp_path / "enwiki-20230501-redirect.sql.gz"
         path.write_bytes(data[:length])
         message = refusal(str(path))
-        assert "fetch it again" in message or "no SQL dump" in message
+        assert "fetch it again" in message or "not an SQL dump" in message
         assert "--on-corrupt" not in message
 
 

@@ -3,8 +3,8 @@
     python -m trainers.train parser --treebanks DIR --sentences out/mix-sentences --output out/parser
 
 The output holds teacher.pt, soft-labels.parquet, and for each seed student-SEED.pt, parser-SEED.onnx and
-scores-SEED.json. Beside each of them a .made.json says of what it was made, and when; a step whose result is there,
-made of the same, is not repeated.
+scores-SEED.json. The .made.json of each file records what it was made from, and how long that took. A step is skipped
+if its result exists and was made from the same inputs and settings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    logging.set_verbosity_error()  # no word on the layers of an encoder that are left out
+    logging.set_verbosity_error()  # no warning about the encoder's layers that are left out
     recipe = read_recipe(options.recipe or RECIPE)
     recipe = replace(
         recipe,
@@ -43,9 +43,9 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--treebanks", type=Path, required=True, metavar="DIR", help="the folder of the recipe's treebanks")
     add("--sentences", action="append", required=True, metavar="DATASET", help="raw text to label; repeatable")
     add("--output", type=Path, default=Path("out/parser"), metavar="DIR", help="default out/parser")
-    add("--recipe", type=Path, metavar="FILE.toml", help="default: that of the shipped weights")
-    add("--seed", type=int, default=0, help="of the student (default 0)")
+    add("--recipe", type=Path, metavar="FILE.toml", help="default: the recipe of the shipped weights")
+    add("--seed", type=int, default=0, help="the student's seed (default 0)")
     add("--teacher-encoder", metavar="PATH", help="a BERT on disk in place of the recipe's hub id")
     add("--student-encoder", metavar="PATH", help="likewise")
-    add("--threads", type=int, help="of torch (default: the cores)")
+    add("--threads", type=int, help="torch's threads (default: the number of cores)")
     return parser.parse_args(arguments)
