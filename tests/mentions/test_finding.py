@@ -1,4 +1,4 @@
-"""Mentions in their sentences: which links become mentions, and what becomes of the others."""
+"""Mentions in their sentences: which links become mentions, and why others are left out."""
 
 from __future__ import annotations
 

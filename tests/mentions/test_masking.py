@@ -1,4 +1,4 @@
-"""Mentions masked: one mask or one a sub-token, by real tokenizers made here."""
+"""Masked mentions: one mask, or one for each sub-token, with real tokenizers made here."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_side_that_keeps_its_words_does(monkeypatch, batch):
     assert [len(each) for each in masked_pairs(table.slice(0, 0), load_masker(MaskRules()))] == [0, 0]
 
 
-# Real tokenizers: BERT's vocabulary, and a byte-level BPE learnt here, as RoBERTa's is made
+# Real tokenizers: BERT's vocabulary, and a byte-level BPE learnt here, like RoBERTa's
 
 TEXT = ["of Paris, the capital of France", "the city of Paris, in France", "Washington was born in the city"] * 20
 
@@ -149,7 +149,7 @@ def masker(folder: Path, name: str) -> masking.Masker:
         ("{Unaffordableness}!", 5),  # una ##ff ##ord ##able ##ness
         ("the {U.S.} dollar", 4),
         ("he saw {Xyzzyq} there", None),
-        ("a {naïve} man", 1),  # accents go
+        ("a {naïve} man", 1),  # accents are removed
         ("an {emoji 😀} there", None),  # [UNK]
         ("a {\u200b} there", 1),  # nothing is kept
         ("Par{is} it", 1),  # a part of a word

@@ -1,4 +1,4 @@
-"""What is told of parsers without loading them."""
+"""The identities of parsers, without loading them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
 
 
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
-    """Torch, where it is installed, and spaCy's command line; without a trace: a later import of them works."""
+    """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")
     nlp = spacy.load(find_spacy().loads_as)
     encoder = {"@architectures": "spacy.TorchBiLSTMEncoder.v1", "width": 8, "depth": 1, "dropout": 0.0}

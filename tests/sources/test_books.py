@@ -102,7 +102,7 @@ def test_standard_ebooks_are_known_by_name_and_typography() -> None:
             "A NOVEL\n\nCHAPTER I.\n\nThe Whale\n\nIt blew.",
         ),
         ("Contents\nPAGE\nPreface ... v\nThe End ... 90\n\nPREFACE\n\nRead.", "PREFACE\n\nRead."),
-        # kept where it is not certain: the entry does not come again, or prose stands between
+        # kept if it is not certain: the entry does not occur again, or there is prose in between
         ("Contents\n\nLoomings\n\nThe Carpet-Bag\n\nCHAPTER 1\n\nIt blew.",) * 2,
         (f"Contents\n\nLoomings\n\nOne\n\n{'It blew. ' * 20}\n\nLoomings\n\nIt blew.",) * 2,
         ("The contents of the chest\n\nGold\n\nSilver\n\nGold",) * 2,
@@ -167,7 +167,7 @@ def test_recognises() -> None:
 
 
 def test_real_books(test_data: Path) -> None:
-    """One paragraph a line and hard-wrapped, of the same novel: the same paragraphs in the same characters."""
+    """The same novel with a paragraph in each line and hard-wrapped: the same paragraphs in the same characters."""
     folder = test_data / "corpora" / "books"
     books = {}
     for path in sorted(folder.glob("*.txt")):

@@ -1,4 +1,4 @@
-"""Readers that go on where they were interrupted: what comes before is passed over, and not parsed."""
+"""Readers that continue where they were interrupted: what comes before is skipped and not parsed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rows() -> bytes:
     return out.getvalue()
 
 
-SOURCES: dict[str, tuple[str, ModuleType, str, bytes]] = {  # format, where it parses, and a file
+SOURCES: dict[str, tuple[str, ModuleType, str, bytes]] = {  # format, the module and function that parse, and a file
     "a.xml": ("wikipedia-xml", wikipedia, "_item", DUMP),
     "a.xml.bz2": ("wikipedia-xml", wikipedia, "_item", bz2.compress(DUMP)),
     "a.xml.gz": ("wikipedia-xml", wikipedia, "_item", gzip.compress(DUMP)),

@@ -28,7 +28,7 @@ HTML = '<body><section><p><b>A b</b> is a <a rel="mw:WikiLink" href="./C_d" titl
 
 
 def record(**changes: object) -> dict[str, object]:
-    """A page as a dump has it; a field of None is left out."""
+    """A page as in a dump; a field of None is left out."""
     whole: dict[str, object] = {
         "name": "A b",
         "identifier": 12,
@@ -290,7 +290,7 @@ def test_the_small_dump() -> None:
 
 
 def test_the_small_dump_agrees_with_the_wikitext(test_data: Path) -> None:
-    """The same links in the same order as by the wikitext reader, and but for what templates show the same lines."""
+    """The same links in the same order as from the wikitext reader, and the same lines except the text of templates."""
     html = InputFile(str(DUMP), DUMP.name, DUMP.stat().st_size)
     path = test_data / "corpora" / "wikipedia" / "enwiki-fragment.xml.bz2"
     xml = InputFile(str(path), path.name, path.stat().st_size)
