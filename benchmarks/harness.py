@@ -30,8 +30,9 @@ from pyarrow import fs
 from schemas.manifest import read_manifest
 from schemas.process import silence
 from schemas.storage.folder import Folder
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Document
+from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 
 if TYPE_CHECKING:

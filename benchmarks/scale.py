@@ -38,7 +38,7 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.arrays import mix64, string_bytes
 from transforms.phrases.counting import count_shard
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.options import PhraseRules
 
 _WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
 _IDS = ("doc_id", "sentence_id")

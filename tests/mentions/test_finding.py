@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.mentions.dates import is_date
-from transforms.mentions.finding import MentionRules, Source, Target, find_mentions, spans_of, titles_of
+from transforms.mentions.finding import Source, Target, find_mentions, spans_of, titles_of
+from transforms.mentions.options import MentionRules
 
 RULES = MentionRules()
 FURTHER = MentionRules(own_titles=True, repeated_anchors=True)

@@ -17,7 +17,8 @@ from properties import examples
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
 from transforms.mentions import masking
-from transforms.mentions.masking import MaskRules, identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.masking import identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.options import MaskRules
 
 
 @pytest.mark.parametrize(

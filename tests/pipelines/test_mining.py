@@ -34,7 +34,7 @@ from schemas.kinds.phrases import PHRASES
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.terms import PHRASE_LABELS
-from transforms.contexts.windows import WindowRules
+from transforms.contexts.options import WindowRules
 
 SMALL = (
     (unit_steps, "UNITS", 1),
