@@ -36,7 +36,6 @@ from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 
 if TYPE_CHECKING:
-    from pipelines.cli import Command
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.stage import Completion
 
@@ -240,17 +239,6 @@ def varied(dump: str, copies: int) -> Iterator[str]:
 
 
 # ---- Datasets
-
-
-def options_of(command: Command, given: Sequence[str]) -> argparse.Namespace:
-    """The options of a pipeline, as from its command line."""
-    from pipelines import options
-
-    parser = options.command(command.module, command.description, output="")
-    options.add_input(parser, takes="")
-    for add in command.groups:
-        add(parser)
-    return options.parse(parser, given)[0]
 
 
 def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str, float]]:

@@ -143,7 +143,7 @@ def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
     """Run one of `pipelines/tools`, with errors as `main` has them. Returns the exit status."""
     try:
         flags = Flags(f"python -m pipelines.{tool.module}", (tool.options,), description=tool.description)
-        chosen = flags.parse(arguments)[tool.options]
+        chosen: Any = flags.parse(arguments)[tool.options]
         leave_out_pandas()
         return int(importlib.import_module(f"pipelines.tools.{tool.module}").run(chosen))
     except BaseException as error:

@@ -47,12 +47,6 @@ class RunOptions:
         help="the dataset to write",
         more="the datasets that it is made from go beside it",
     )
-    overwrite: bool = option(False, help="replace the dataset in --output")
-    resume: bool = option(False, help="go on with an unfinished run")
-    plan: bool = option(False, help="measure a sample, say what a run will make, take and need, and end")
-    units: Slice | None = option(
-        None, takes=_slice, metavar="I/N", help="do slice I of N of the first step, N the same for all, and end"
-    )
     runner: str = option("DirectRunner", choices=RUNNERS, help="where to run", unset="DirectRunner, this machine")
     workers: int | None = option(None, takes=count, metavar="N", help="processes on a machine", unset="one a core")
     max_reject_rate: float = option(
@@ -64,6 +58,12 @@ class RunOptions:
         metavar="SECONDS",
         help="a worker without progress for so long counts as hung",
     )
+    plan: bool = option(False, help="measure a sample, say what a run will make, take and need, and end")
+    units: Slice | None = option(
+        None, takes=_slice, metavar="I/N", help="do slice I of N of the first step, N the same for all, and end"
+    )
+    overwrite: bool = option(False, help="replace the dataset in --output")
+    resume: bool = option(False, help="go on with an unfinished run")
 
     @property
     def limits(self) -> Limits:

@@ -160,7 +160,7 @@ def declared(group: Any) -> Iterator[Declared]:
 
 
 def _text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    return ",".join(value) if type(value) is tuple else str(value)
 
 
 class Chosen:
@@ -253,8 +253,11 @@ class Flags:
                 if each.is_switch:
                     found.append(each.flag)
                     continue
-                for one in value if each.option.repeated else [value]:
-                    found += [_text(one)] if each.is_positional else [each.flag, _text(one)]
+                for text in map(_text, value if each.option.repeated else [value]):
+                    if each.is_positional:
+                        found.append(text)
+                    else:
+                        found += [f"{each.flag}={text}"] if text.startswith("-") else [each.flag, text]
         return found
 
 
