@@ -21,15 +21,19 @@ class Training:
     """What the parser is trained on."""
 
     treebanks: Path = option(takes=Path, metavar="DIR", help="the folder of the recipe's treebanks")
-    sentences: tuple[str, ...] = option(repeated=True, metavar="DATASET", help="raw text to label; may be repeated")
-    output: Path = option(Path("out/parser"), takes=Path, metavar="DIR", help="what is written")
+    sentences: tuple[str, ...] = option(repeated=True, metavar="DATASET", help="raw text to label; repeatable")
+    output: Path = option(Path("out/parser"), takes=Path, metavar="DIR", help="the folder to write")
     recipe: Path | None = option(
-        None, takes=Path, metavar="FILE.toml", help="what is trained how", unset="that of the shipped weights"
+        None,
+        takes=Path,
+        metavar="FILE.toml",
+        help="data and hyperparameters",
+        unset="the recipe of the shipped weights",
     )
-    seed: int = option(0, takes=whole, metavar="N", help="of the student")
+    seed: int = option(0, takes=whole, metavar="N", help="the student's seed")
     teacher_encoder: str | None = option(None, metavar="PATH", help="a BERT on disk in place of the recipe's hub id")
     student_encoder: str | None = option(None, metavar="PATH", help="likewise")
-    threads: int | None = option(None, takes=count, metavar="N", help="of torch", unset="the cores")
+    threads: int | None = option(None, takes=count, metavar="N", help="torch's threads", unset="the number of cores")
 
 
 def main(arguments: Sequence[str]) -> int:
