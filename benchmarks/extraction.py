@@ -51,7 +51,8 @@ def phrasemill() -> Reader:
 
 def phrasemill_mentions() -> Reader:
     """Links in their sentences, filtered; titles are not resolved, because redirects are known only at the end."""
-    from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+    from transforms.mentions.finding import Source, Target, find_mentions
+    from transforms.mentions.options import MentionRules
 
     class Titles(dict[str, Target]):
         def __missing__(self, title: str) -> Target:

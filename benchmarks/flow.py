@@ -20,6 +20,7 @@ from pipelines import corpus
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import WORK, File
 from pipelines.mine_contexts import COMMAND
+from pipelines.options import InputOptions
 from pipelines.stages.contexts import CUT, KEPT
 from schemas.kinds import SIDES
 from schemas.manifest import SPLITS
@@ -226,11 +227,12 @@ def main() -> None:
     parser.add_argument("--graph", type=Path, metavar="FILE", help="write the graph of stages there, as Mermaid")
     chosen, rest = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
-        options = harness.options_of(COMMAND, [*rest, "--output", f"{folder}/contexts"])
-        source = corpus.given(options.input or [str(path) for path in sample_inputs()], input_format=None)
+        options, _ = COMMAND.parse(rest)
+        inputs = options[InputOptions].input or [str(path) for path in sample_inputs()]
+        source = corpus.given(inputs, input_format=None)
         if source.raw is None:
             parser.error("--input: the flow is measured from raw text; do not give a dataset")
-        builds = corpus.to_build(COMMAND.build(source, options, Folder(options.output)))
+        builds = corpus.to_build(COMMAND.build(source, options, Folder(f"{folder}/contexts")))
         measured = measure(builds, sum(each.file.size for each in source.raw.inputs))
     show(measured)
     harness.write(chosen.json, measured._asdict())

@@ -30,12 +30,12 @@ from pyarrow import fs
 from schemas.manifest import read_manifest
 from schemas.process import silence
 from schemas.storage.folder import Folder
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Document
+from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 
 if TYPE_CHECKING:
-    from pipelines.cli import Command
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.stage import Completion
 
@@ -239,17 +239,6 @@ def varied(dump: str, copies: int) -> Iterator[str]:
 
 
 # ---- Datasets
-
-
-def options_of(command: Command, given: Sequence[str]) -> argparse.Namespace:
-    """The options of a pipeline, as from its command line."""
-    from pipelines import options
-
-    parser = options.command(command.module, command.description, output="")
-    options.add_input(parser, takes="")
-    for add in command.groups:
-        add(parser)
-    return options.parse(parser, given)[0]
 
 
 def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str, float]]:

@@ -143,7 +143,7 @@ def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
     source = Input("file", "made", "made", str(number))
     folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
     made = corpus.built(DatasetBuild(folder, KIND, (stage,), (source,), stage.settings()))
-    chosen = harness.options_of(COMMAND, ["--output", output.uri])
+    chosen, _ = COMMAND.parse([])
     builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
     meter, by_stage = harness.build(builds, workers)
     seconds = sum(by_stage.values()) - by_stage[stage.name]

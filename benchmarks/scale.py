@@ -38,7 +38,7 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.arrays import mix64, string_bytes
 from transforms.phrases.counting import count_shard
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.options import PhraseRules
 
 _WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
 _IDS = ("doc_id", "sentence_id")
@@ -154,9 +154,9 @@ def first_half(work: Path, half: Path) -> None:
 
 def mine(work: Path, workers: int) -> dict[str, Any]:
     """Run the stages after parsing on a corpus; returns their figures."""
-    chosen = harness.options_of(COMMAND, ["--input", str(work / "sentences"), "--output", str(work / "contexts")])
-    source = corpus.given(chosen.input, input_format=None)
-    builds = corpus.to_build(COMMAND.build(source, chosen, Folder(chosen.output)))
+    chosen, _ = COMMAND.parse([])
+    source = corpus.given([str(work / "sentences")], input_format=None)
+    builds = corpus.to_build(COMMAND.build(source, chosen, Folder(str(work / "contexts"))))
     meter, by_stage = harness.build(builds, workers)
     phrases, contexts = (read_manifest(build.output) for build in builds)
     counted = phrases.stage("count").ledger

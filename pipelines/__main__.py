@@ -19,17 +19,12 @@ COMMANDS = [
     each.COMMAND
     for each in (mine_contexts, mine_mentions, extract_documents, parse_sentences, count_phrases, find_mentions)
 ]
-TOOLS = {
-    "status": status.DESCRIPTION,
-    "rejects": rejects.DESCRIPTION,
-    "report": report.DESCRIPTION,
-    "mentions": mentions.DESCRIPTION,
-}
+TOOLS = [each.TOOL for each in (status, rejects, report, mentions)]
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)
     for command in COMMANDS:
         print(f"python -m pipelines.{command.module:<{width}}  {command.description}")
     print()
-    for tool, description in TOOLS.items():
-        print(f"python -m pipelines.{tool + ' DIR':<{width}}  {description}")
+    for tool in TOOLS:
+        print(f"python -m pipelines.{tool.module + ' DIR':<{width}}  {tool.description}")

@@ -30,15 +30,10 @@ from schemas.storage.parquet import parquet_file
 from transforms.arrays import I64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible
-from transforms.contexts.windows import (
-    WindowRules,
-    cut_contexts,
-    read_text,
-    runs,
-    window_bounds,
-)
-from transforms.phrases.normalise import PhraseRules
+from transforms.contexts.options import WindowRules
+from transforms.contexts.windows import cut_contexts, read_text, runs, window_bounds
 from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 ROWS_A_RANGE = 4_000_000
 CONTEXTS_A_SHARD = 50_000

@@ -24,8 +24,8 @@ from transforms.phrases.counting import (
     to_phrases,
     with_phrase_keys,
 )
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import SENTENCE_COLUMNS
+from transforms.phrases.options import PhraseRules
 
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21

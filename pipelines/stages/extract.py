@@ -23,9 +23,10 @@ from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""

@@ -35,7 +35,8 @@ from transforms.mentions.facts import (
     titles_of_pages,
     titles_of_redirects,
 )
-from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+from transforms.mentions.finding import Source, Target, find_mentions
+from transforms.mentions.options import MentionRules
 from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 from transforms.mentions.titles import normalise, title_keys
 from transforms.sources.sql_tables import SqlTable, read_facts

@@ -34,16 +34,9 @@ from schemas.manifest import SPLITS, read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from schemas.terms import PAIR_KINDS
-from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
-from transforms.mentions.pairs import (
-    MEMBER_COLUMNS,
-    MEMBERS,
-    PairRules,
-    choose_pairs,
-    largest_key,
-    lowest,
-    members_of,
-)
+from transforms.mentions.masking import cached_masker, masked_pairs
+from transforms.mentions.options import MaskRules, PairRules
+from transforms.mentions.pairs import MEMBER_COLUMNS, MEMBERS, choose_pairs, largest_key, lowest, members_of
 
 MEMBERS_A_RANGE = 4_000_000
 PAIRS_A_SHARD = 100_000

@@ -48,13 +48,13 @@ class Parse(Stage):
     parser: str
     parser_options: tuple[tuple[str, str | float], ...]
     documents: str = location()
-    means: tuple[tuple[str, str | float], ...] = location(default=())
+    runtime_options: tuple[tuple[str, str | float], ...] = location(default=())
 
     def plan(self, work: Work) -> list[DocumentShard]:
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        identity = cached_parser(self.parser, self.parser_options + self.means).identity._asdict()
+        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity._asdict()
         wanted = json.loads(json.dumps(models[0]))
         found = json.loads(json.dumps(identity))
         for name in sorted({*wanted, *found}):
@@ -65,7 +65,7 @@ class Parse(Stage):
                 )
 
     def process(self, unit: DocumentShard, write: TaskWriter) -> None:
-        parser = cached_parser(self.parser, self.parser_options + self.means)
+        parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
         with parquet_file(Folder(self.documents), unit.path) as reader:
             documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
         licences = documents.column("licence").to_pylist()

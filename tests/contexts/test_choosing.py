@@ -15,8 +15,8 @@ from properties import examples
 
 from transforms.arrays import strings_hashes
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 RULES = PhraseRules()
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from literal import mine, shard
 
 from schemas.keys import is_validation, row_key
-from transforms.contexts.windows import WindowRules, window_bounds
+from transforms.contexts.options import WindowRules
+from transforms.contexts.windows import window_bounds
 
 
 def contexts(folder, document: str, *flags: str) -> dict[str, str]:

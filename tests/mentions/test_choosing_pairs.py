@@ -20,11 +20,11 @@ from schemas.kinds import FILTER_REASONS
 from schemas.kinds.mentions import MENTIONS
 from schemas.terms import PAIR_KINDS
 from transforms.mentions import pairs
+from transforms.mentions.options import PairRules
 from transforms.mentions.pairs import (
     CHOSEN_PAIRS,
     MEMBER_COLUMNS,
     MEMBERS,
-    PairRules,
     choose_pairs,
     largest_key,
     lowest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from properties import examples
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
 from transforms.mentions import masking
-from transforms.mentions.masking import MaskRules, identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.masking import identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.options import MaskRules
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_pairs_by_subtokens(folder):
     ],
 )
 def test_errors_name_the_remedy(folder, rules, message):
-    rules = rules._replace(tokenizer=rules.tokenizer.replace("DIR", str(folder)))
+    rules = replace(rules, tokenizer=rules.tokenizer.replace("DIR", str(folder)))
     with pytest.raises(UserError, match=message) as raised:
         load_masker(rules)
     assert "\n" not in str(raised.value)
@@ -260,6 +262,6 @@ def test_a_tokenizer_is_identified_by_what_it_is(folder, tmp_path):
     assert all(one.digest != other.digest for one, other in itertools.combinations(found, 2))
     assert identified(rules[0]) == found[0]
     (tmp_path / "copy").symlink_to(folder / "wordpiece")
-    assert identified(rules[0]._replace(tokenizer=str(tmp_path / "copy"))).digest == found[0].digest
+    assert identified(replace(rules[0], tokenizer=str(tmp_path / "copy"))).digest == found[0].digest
     assert load_masker(found[1]).mask(["of Paris"], [3], [8]) == ["of <mask>"]
     assert identified(MaskRules()) == MaskRules()

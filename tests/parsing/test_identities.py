@@ -29,7 +29,7 @@ def test_the_options_listed_are_those_of_the_class(name: str) -> None:
     module = pytest.importorskip(f"transforms.parsing.{listed.module}", reason=f"needs the extra {name!r}")
     options = listed.options.split()
     assert sorted(inspect.signature(getattr(module, listed.cls)).parameters) == sorted(options)
-    assert {*listed.means} <= {*options}
+    assert {*listed.runtime} <= {*options}
 
 
 def test_a_network_says_of_itself_what_onnx_runtime_reads() -> None:

@@ -23,7 +23,7 @@ from transforms.phrases.counting import (
     to_phrases,
     with_phrase_keys,
 )
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.options import PhraseRules
 
 RULES = PhraseRules(labels=PHRASE_LABELS)
 

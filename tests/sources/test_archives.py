@@ -15,8 +15,9 @@ import zstandard
 from pyarrow import fs
 
 from transforms.sources.archives import ARCHIVE, NOT_TEXT
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 

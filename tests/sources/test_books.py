@@ -9,8 +9,9 @@ import pytest
 from pyarrow import fs
 
 from transforms.sources.books import TEXT, book_of, without_contents
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 

@@ -35,9 +35,10 @@ from schemas.errors import UserError
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.storage.folder import Folder
 from transforms.sources import html
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS, RawFiles, resolve_inputs
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.prose import TooComplex
 from transforms.sources.wikitext import Site, plain_text
 

@@ -30,8 +30,8 @@ from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.storage.folder import Folder
-from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import RawFiles, resolve_inputs
+from transforms.sources.options import ReadOptions
 
 MEMORY = 300 << 20  # bytes in addition to the imports
 SECONDS = 120  # a hang, on any machine

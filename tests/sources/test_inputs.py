@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import FORMAT_NAMES
+from transforms.sources.formats import FORMAT_OBJECTS
 from transforms.sources.inputs import (
     FORMATS,
     Datasets,
@@ -214,5 +214,5 @@ def test_datasets(corpus: Path) -> None:
 
 
 def test_formats_are_named_after_themselves() -> None:
-    assert tuple(FORMATS) == FORMAT_NAMES
+    assert [(name, each.name) for name, each in FORMATS.items()] == [(name, name) for name in FORMAT_OBJECTS]
     assert all(each.version >= 1 for each in FORMATS.values())

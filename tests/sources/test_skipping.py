@@ -16,9 +16,10 @@ import pytest
 from pyarrow import fs
 
 from transforms.sources import archives, books, jsonlines, parquet, wikipedia, wikipedia_html, wikitext_corpus
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Item
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from properties import examples
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.sample import sample_inputs
 from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
 

@@ -15,9 +15,10 @@ import pytest
 import zstandard
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import RawFiles, resolve_inputs
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 from transforms.sources.wikipedia_html import PAGE_FACTOR, WIKIPEDIA_HTML
 

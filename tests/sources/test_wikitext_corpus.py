@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions
+from transforms.sources.formats import InputFile
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.text import UNKNOWN_TOKEN
 from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS, natural
 

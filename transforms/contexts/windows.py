@@ -17,16 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.arrays import I64, U8, character_starts, slice_strings, string_bytes
+from transforms.contexts.options import WindowRules
 from transforms.phrases.occurrences import Tokens
-
-
-class WindowRules(NamedTuple):
-    """How contexts are cut; part of the fingerprint."""
-
-    window: int = 120  # tokens in all, the phrase included
-    placement: str = "random"  # where the phrase stands in it: "random" (by hash) or "centre"
-    mask_token: str = "[MASK]"
-    mask_others: bool = True  # other occurrences of the phrase in the window are masked, too
 
 
 class ShardText(NamedTuple):

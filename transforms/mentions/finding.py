@@ -17,24 +17,10 @@ from typing import Any, NamedTuple
 
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
+from transforms.mentions.options import MentionRules
 from transforms.parsing.sentence_ends import sentence_starts
 
 LINK, TITLE, REPEAT = ORIGINS
-
-
-class MentionRules(NamedTuple):
-    """Which links become mentions; part of the fingerprint."""
-
-    max_mention_words: int = 10
-    max_sentence_words: int = 100
-    drop_numbers: bool = True
-    drop_dates: bool = True
-    drop_lists: bool = True
-    drop_whole_sentences: bool = True
-    drop_disambiguation: bool = True
-    drop_red_links: bool = False
-    own_titles: bool = False
-    repeated_anchors: bool = False
 
 
 class Target(NamedTuple):

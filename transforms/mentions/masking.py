@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,18 +29,10 @@ import xxhash
 
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS
+from transforms.mentions.options import MaskRules
 
 SENTENCES_A_BATCH = 2048
 """An encoding takes a few kilobytes."""
-
-
-class MaskRules(NamedTuple):
-    """What a mention is replaced by; part of a fingerprint."""
-
-    mask_token: str = "[MASK]"
-    masks: str = "one"  # a mention, or "subtokens": one for each of them
-    tokenizer: str = ""  # whose sub-tokens: a name or a folder of Hugging Face's
-    digest: str = ""  # of the tokenizer, see `identified`
 
 
 class Masker:
@@ -182,7 +175,7 @@ def identified(rules: MaskRules) -> MaskRules:
     _check(rules)
     if rules.masks == "one":
         return rules
-    return rules._replace(digest=Subtokens(rules.tokenizer, rules.mask_token).digest())
+    return replace(rules, digest=Subtokens(rules.tokenizer, rules.mask_token).digest())
 
 
 def _check(rules: MaskRules) -> None:

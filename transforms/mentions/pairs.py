@@ -21,6 +21,7 @@ import xxhash
 from schemas.keys import is_validation
 from schemas.terms import PAIR_KINDS
 from transforms.arrays import I64, U64, Bools, mix64, string_bytes
+from transforms.mentions.options import PairRules
 
 ENTITY, SURFACE = range(2)
 """Indices into PAIR_KINDS, the values of a column `kind`."""
@@ -73,15 +74,6 @@ CHOSEN_PAIRS = pa.schema(
     ]
 )
 """A pair by the places of its mentions; the key identifies the pair and is its place in the shuffled dataset."""
-
-
-class PairRules(NamedTuple):
-    """Which mentions are paired; part of a fingerprint."""
-
-    kinds: tuple[str, ...] = PAIR_KINDS
-    mentions_per_key: int = 32  # m: so many mentions of a key take part, those of lowest hash
-    partners: int = 4  # k: each is paired with the next k on the ring
-    all_pairs: bool = False  # every two of a key, as the paper does (UCTopic, section 3.1): no caps
 
 
 class Counts(NamedTuple):

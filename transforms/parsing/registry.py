@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class _Listed(NamedTuple):
-    """A parser's class and its options; those in `means` do not affect the output."""
+    """A parser's class and its options; those in `runtime` do not affect the output."""
 
     module: str
     cls: str
     options: str
-    means: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
 
 
 _SERVER = ("endpoint", "home", "memory", "threads", "timeout")
@@ -39,8 +39,8 @@ _PARSERS = {
 
 PARSERS = tuple(_PARSERS)
 
-MEANS = {name: listed.means for name, listed in _PARSERS.items()}
-"""By parser, the options that are not a part of the fingerprint."""
+RUNTIME_OPTIONS = {name: listed.runtime for name, listed in _PARSERS.items()}
+"""By parser, the options that do not affect the output, such as `threads`: no part of the fingerprint."""
 
 
 def load_parser(name: str, **options: Any) -> Parser:

@@ -13,8 +13,8 @@ import xxhash
 from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import U64, slice_strings
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
 

@@ -1,6 +1,6 @@
 """What counts as one phrase: the normalisation, which the papers do not describe.
 
-A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
+A constituent becomes a phrase by these steps, each an option of `PhraseRules` (options.py):
 
 1. Its tokens are joined: by one space where the text has white space between them, otherwise directly.
 2. Letters are lower-cased (NFC; typographic apostrophes and quotes count as straight ones).
@@ -18,7 +18,6 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
 from __future__ import annotations
 
 import unicodedata
-from typing import NamedTuple
 
 DETERMINERS = frozenset(("a", "an", "the", "this", "that", "these", "those"))
 
@@ -45,18 +44,6 @@ NUMBER_WORDS = frozenset(
 
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 _MEANINGFUL = frozenset("%\u2030#&@\u00b0\u2032\u2033\u00a7\u00b6\u2640\u2642")
-
-
-class PhraseRules(NamedTuple):
-    """The options of the normalisation; part of the fingerprint of what is counted."""
-
-    labels: tuple[str, ...] = ("NP", "VP", "ADJP", "ADVP")
-    max_tokens: int = 10
-    lowercase: bool = True
-    strip_punctuation: bool = True
-    strip_determiners: bool = True
-    drop_pronouns: bool = True
-    drop_numbers: bool = True
 
 
 def normalise_token(token: str, *, lowercase: bool = True) -> str:

@@ -30,14 +30,8 @@ from transforms.arrays import (
     slice_strings,
     string_bytes,
 )
-from transforms.phrases.normalise import (
-    DETERMINERS,
-    PRONOUNS,
-    PhraseRules,
-    is_number,
-    is_punctuation,
-    normalise_token,
-)
+from transforms.phrases.normalise import DETERMINERS, PRONOUNS, is_number, is_punctuation, normalise_token
+from transforms.phrases.options import PhraseRules
 
 SENTENCE_COLUMNS = (
     "doc_id",

@@ -27,9 +27,10 @@ import xxhash
 from pyarrow import fs
 
 from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf8, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.lines import is_plain
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import BLOCK, PIECE, REMEDY, Damaged, chunks
 
 NOT_TEXT = "not_a_text_file"

@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import Damaged, chunks
 from transforms.sources.text import clean, lines_of, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
 

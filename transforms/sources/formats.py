@@ -10,11 +10,21 @@ from transforms.sources.items import Item
 if TYPE_CHECKING:
     from pyarrow import fs
 
-FORMAT_NAMES = ("wikipedia-xml", "wikipedia-html", "parquet", "archive", "jsonl", "wikitext-corpus", "text")
-"""In the order in which they are tried on a file. Plain text is last, because most other formats are text too."""
+    from transforms.sources.options import ReadOptions
 
-DEDUP_MODES = ("off", "documents", "paragraphs")
-"""Which exact duplicates are left out."""
+FORMAT_OBJECTS = {
+    "wikipedia-xml": "wikipedia.WIKIPEDIA_XML",
+    "wikipedia-html": "wikipedia_html.WIKIPEDIA_HTML",
+    "parquet": "parquet.PARQUET",
+    "archive": "archives.ARCHIVE",
+    "jsonl": "jsonlines.JSON_LINES",
+    "wikitext-corpus": "wikitext_corpus.WIKITEXT_CORPUS",
+    "text": "books.TEXT",
+}
+"""The formats by name, each a `Format` in a module of this package; a new one is one more line here.
+
+In the order in which they are tried on a file. Plain text is last, because most other formats are text too.
+"""
 
 
 class InputFile(NamedTuple):
@@ -54,13 +64,3 @@ class Format(Protocol):
         The first `skip` items are left out; their records are read but not parsed. This continues an interrupted read.
         """
         ...
-
-
-class ReadOptions(NamedTuple):
-    """The user's options for reading; part of the extract stage's fingerprint."""
-
-    text_column: str = "text"  # JSON lines and Parquet: where the text is
-    max_page_bytes: int = 4_000_000  # a longer record is rejected: nobody wrote it for reading
-    max_document_bytes: int = 16_000_000  # the same for books, JSON lines and Parquet: a long book has 10 MB
-    max_nodes: int = 200_000  # markup nodes of a wiki page
-    max_depth: int = 100  # nesting of markup

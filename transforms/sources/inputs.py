@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib
 import os
 import posixpath
 import re
@@ -31,20 +32,19 @@ from pyarrow import fs
 from schemas.errors import UserError
 from schemas.storage.addresses import filesystem_of, is_address, parse, without_secrets
 from schemas.storage.errors import StorageError
-from transforms.sources.archives import ARCHIVE
-from transforms.sources.books import TEXT, is_text
-from transforms.sources.formats import Format, InputFile
-from transforms.sources.jsonlines import JSON_LINES
-from transforms.sources.parquet import PARQUET
+from transforms.sources.books import is_text
+from transforms.sources.formats import FORMAT_OBJECTS, Format, InputFile
 from transforms.sources.streams import BLOCK, Damaged, read_head
-from transforms.sources.wikipedia import WIKIPEDIA_XML
-from transforms.sources.wikipedia_html import WIKIPEDIA_HTML
-from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS
 
-FORMATS: dict[str, Format] = {
-    each.name: each for each in (WIKIPEDIA_XML, WIKIPEDIA_HTML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
-}
-"""By name, in the order of `FORMAT_NAMES`."""
+
+def _format(place: str) -> Format:
+    module, _, name = place.partition(".")
+    found: Format = getattr(importlib.import_module(f"transforms.sources.{module}"), name)
+    return found
+
+
+FORMATS = {name: _format(place) for name, place in FORMAT_OBJECTS.items()}
+"""The formats by name, in the order in which a file is tried."""
 
 MANIFEST = "manifest.json"
 
@@ -290,7 +290,7 @@ def _format_of(found: _Found, input_format: str | None) -> Format | None:
     if input_format is None:
         known = next((each for each in FORMATS.values() if each.recognises(found.path, head)), None)
         # If nothing can be read, the name decides, and the reader then reports the damage.
-        return WIKIPEDIA_XML if known is None and not head and _XML_FILE.search(found.path) else known
+        return FORMATS["wikipedia-xml"] if known is None and not head and _XML_FILE.search(found.path) else known
     # With --input-format, the file name may be any.
     each = FORMATS[input_format]
     fits = each.recognises(found.path, head) or each.recognises(_PLAIN_NAMES.get(input_format, found.path), head)

@@ -17,9 +17,10 @@ from typing import NamedTuple, Protocol
 from pyarrow import fs
 
 from transforms.sources.books import book_of, empty_file, not_utf8, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import Line, is_plain, lines, split_lines
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY, Damaged
 from transforms.sources.text import clean
 

@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.jsonlines import LONGEST_FIELD, columns_remedy, document_of, provenance_of
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY
 
 MAGIC = b"PAR1"

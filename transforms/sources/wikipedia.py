@@ -19,8 +19,9 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 

@@ -21,11 +21,12 @@ from pyarrow import fs
 
 from transforms.sources.archives import NOT_TEXT, TarMember, tar_records
 from transforms.sources.books import empty_file
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.html import Limits, plain_text, title_of
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
 from transforms.sources.jsonlines import LONGEST_FIELD, line_records, object_of
 from transforms.sources.lines import Line, cut_lines, split_lines
+from transforms.sources.options import ReadOptions
 from transforms.sources.prose import TooComplex
 from transforms.sources.streams import Damaged, codec_of, read_head
 from transforms.sources.wikipedia import NO_TEXT, NOT_AN_ARTICLE, is_disambiguation
