@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pipelines import (
-    count_phrases,
-    extract_documents,
-    find_mentions,
-    mentions,
-    mine_contexts,
-    mine_mentions,
-    parse_sentences,
-    rejects,
-    report,
-    status,
-)
+from importlib import import_module
 
 COMMANDS = [
-    each.COMMAND
-    for each in (mine_contexts, mine_mentions, extract_documents, parse_sentences, count_phrases, find_mentions)
+    import_module(f"pipelines.{name}").COMMAND
+    for name in (
+        "mine_contexts",
+        "mine_mentions",
+        "extract_documents",
+        "parse_sentences",
+        "count_phrases",
+        "find_mentions",
+    )
 ]
-TOOLS = [each.TOOL for each in (status, rejects, report, mentions)]
+TOOLS = [import_module(f"pipelines.{name}").TOOL for name in ("status", "rejects", "report", "mentions")]
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)
