@@ -20,7 +20,7 @@ from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
 from schemas.process import without
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser, needs_torch
@@ -66,8 +66,7 @@ class Parse(Stage):
 
     def process(self, unit: DocumentShard, write: TaskWriter) -> None:
         parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
-        with parquet_file(Folder(self.documents), unit.path) as reader:
-            documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
+        documents = read_parquet(Folder(self.documents), unit.path, ["doc_id", "licence", "text"])
         licences = documents.column("licence").to_pylist()
         write.counters["documents"] += len(licences)
         write.counters.update(f"licence:{licence}" for licence in licences)
