@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
+.PHONY: help docs-tables run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -34,6 +34,9 @@ bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
 
 mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test notices each; an hour or two
 	$(BIN)/python scripts/mutants.py
+
+docs-tables: $(VENV)/test.stamp  ## the tables of options, columns and reasons in docs/, from their declarations
+	$(BIN)/python scripts/docs_tables.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

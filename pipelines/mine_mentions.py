@@ -37,7 +37,7 @@ COMMAND = Command(
     description="Wikipedia to pairs of hyperlink mentions of one entity or surface (UCTopic).",
     output="out/mention-pairs",
     takes="a Wikipedia dump (XML or HTML), or a documents or mentions dataset",
-    options=(Tables, MentionRules, PairRules, PairColumns, MaskRules, Draws, AliasRules),
+    options=(Tables, MentionRules, PairRules, PairColumns, MaskRules, AliasRules, Draws),
     build=build,
 )
 

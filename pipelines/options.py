@@ -45,10 +45,17 @@ class RunOptions:
         place=True,
         metavar="DIR",
         help="the dataset to write",
-        more="the datasets that it is made from go beside it",
+        more="The datasets that it is made from go beside it",
     )
     runner: str = option("DirectRunner", choices=RUNNERS, help="where to run", unset="DirectRunner, this machine")
-    workers: int | None = option(None, takes=count, metavar="N", help="processes on a machine", unset="one a core")
+    workers: int | None = option(
+        None,
+        takes=count,
+        metavar="N",
+        help="processes on a machine",
+        unset="one a core",
+        more="On a cluster: on each of its machines",
+    )
     max_reject_rate: float = option(
         0.01, takes=reject_rate, metavar="RATE", help="stop where more of a stage's input is rejected"
     )
@@ -58,9 +65,17 @@ class RunOptions:
         metavar="SECONDS",
         help="a worker without progress for so long counts as hung",
     )
-    plan: bool = option(False, help="measure a sample, say what a run will make, take and need, and end")
+    plan: bool = option(
+        False,
+        help="measure a sample, say what a run will make, take and need, and end",
+        more="See [operations.md](operations.md)",
+    )
     units: Slice | None = option(
-        None, takes=_slice, metavar="I/N", help="do slice I of N of the first step, N the same for all, and end"
+        None,
+        takes=_slice,
+        metavar="I/N",
+        help="do slice I of N of the first step, N the same for all, and end",
+        more="See [arrays.md](arrays.md)",
     )
     overwrite: bool = option(False, help="replace the dataset in --output")
     resume: bool = option(False, help="go on with an unfinished run")
@@ -102,7 +117,9 @@ class InputOptions:
     input: tuple[str, ...] = option(
         (), repeated=True, place=True, metavar="PATH", help="what to read; may be repeated", unset="the sample"
     )
-    input_format: str | None = option(None, choices=tuple(sorted(FORMAT_OBJECTS)), help="instead of detecting it")
+    input_format: str | None = option(
+        None, choices=tuple(sorted(FORMAT_OBJECTS)), help="read all files in this format, instead of detecting it"
+    )
 
 
 def shown_arguments(arguments: Sequence[str]) -> list[str]:

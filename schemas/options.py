@@ -40,7 +40,7 @@ class Option:
     repeated    the flag may be given several times; the value is a tuple
     place       the value is a path or an address
     unset       what `--help` says of the default where its value does not say it
-    more        what the docs say beyond the help
+    more        what the docs say beyond the help: sentences
     source      the paper that the default follows, with the section
     """
 
@@ -142,14 +142,16 @@ class Declared:
 
     @property
     def metavar(self) -> str:
-        return self.option.metavar or ",".join(self.option.choices)
+        return self.option.metavar or "|".join(self.option.choices)
 
     @property
     def shown_default(self) -> str:
         """The default as people read it; empty if there is none."""
         if self.option.unset or self.is_switch or self.default in (MISSING, None, "", ()):
             return self.option.unset
-        return f"{self.default:,}" if isinstance(self.default, int | float) else _text(self.default)
+        if isinstance(self.default, int | float):
+            return format(self.default, "," if isinstance(self.default, int) else "g")
+        return _text(self.default)
 
 
 def declared(group: Any) -> Iterator[Declared]:
@@ -217,6 +219,10 @@ class Flags:
     def groups(self) -> tuple[type, ...]:
         return tuple(self._groups)
 
+    def declared(self, group: type) -> Iterator[Declared]:
+        """The options of a class, with the defaults that they have here."""
+        return declared(self._groups[group])
+
     @property
     def names(self) -> list[str]:
         return [flag for action in self._parser._actions for flag in action.option_strings]
@@ -246,7 +252,7 @@ class Flags:
         """Options as one would type them, less those that have their defaults."""
         found: list[str] = []
         for chosen in options:
-            for each in declared(self._groups[type(chosen)]):
+            for each in self.declared(type(chosen)):
                 value = getattr(chosen, each.name)
                 if value == each.default:
                     continue

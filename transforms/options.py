@@ -24,17 +24,17 @@ class Draws:
         0,
         takes=whole,
         metavar="N",
-        help="of every choice",
-        more="of occurrences or mentions, of the place of a phrase in its window, of split and order",
+        help="the seed of every choice",
+        more="It decides which occurrences or mentions are taken, the place of a phrase in its window, splits, order",
     )
 
 
-def mask_token(what: str) -> Any:
+def mask_token(what: str, *, source: str = "") -> Any:
     """The option `mask_token`; `what` is masked by it."""
     return option(
         "[MASK]",
         metavar="TEXT",
         help=f"what replaces {what}",
-        more="once, however many tokens it has",
-        source="Phrase-BERT, section 3",
+        more="One mask, however many tokens it has",
+        source=source,
     )

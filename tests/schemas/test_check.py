@@ -583,6 +583,7 @@ def test_no_dataset(tmp_path, mined, capsys):
     assert "contexts-phrases: ok" in shown.out
     assert main([str(tmp_path / "nowhere")]) == 2
     assert main([]) == 2
+    assert "arguments are required: DIR; see --help" in capsys.readouterr().err
 
 
 def test_it_runs_as_a_command_without_beam_and_torch(mined):

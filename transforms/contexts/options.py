@@ -20,7 +20,7 @@ class Occurrences:
         takes=count,
         metavar="M",
         help="contexts of each phrase",
-        more="all of its occurrences where it has fewer",
+        more="A phrase with fewer occurrences has one of each",
     )
 
 
@@ -37,8 +37,8 @@ class WindowRules:
         help="tokens of a context, the phrase included",
         source="Phrase-BERT, section 3",
     )
-    placement: str = option("random", choices=("random", "centre"), help="of the phrase in its window")
-    mask_token: str = mask_token("the phrase")
+    placement: str = option("random", choices=("random", "centre"), help="where the phrase stands in its window")
+    mask_token: str = mask_token("the phrase", source="Phrase-BERT, section 3")
     mask_others: bool = option(
         True, flag="--keep-other-occurrences", help="mask only the chosen occurrence in its window"
     )

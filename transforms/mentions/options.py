@@ -16,8 +16,8 @@ class MentionRules:
 
     group: ClassVar[str] = "mentions"
 
-    max_mention_words: int = option(10, takes=count, metavar="N", help="longer ones are left out")
-    max_sentence_words: int = option(100, takes=count, metavar="N", help="so are those in longer sentences")
+    max_mention_words: int = option(10, takes=count, metavar="N", help="leave out longer mentions")
+    max_sentence_words: int = option(100, takes=count, metavar="N", help="leave out mentions in longer sentences")
     drop_numbers: bool = option(True, flag="--keep-numbers", help="keep mentions of numbers only")
     drop_dates: bool = option(True, flag="--keep-dates", help="keep dates and years")
     drop_lists: bool = option(True, flag="--keep-lists", help="keep links on lists and disambiguation pages")
@@ -26,8 +26,8 @@ class MentionRules:
     )
     drop_disambiguation: bool = option(True, flag="--keep-disambiguation", help="keep links to disambiguation pages")
     drop_red_links: bool = option(False, help="leave out links to titles that are no page")
-    own_titles: bool = option(False, help="also where a page's text names its title")
-    repeated_anchors: bool = option(False, help="also where a page repeats an anchor without the link")
+    own_titles: bool = option(False, help="also find mentions where a page's text names its title")
+    repeated_anchors: bool = option(False, help="also find mentions where a page repeats an anchor without the link")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,12 @@ class PairRules:
         takes=some_of(PAIR_KINDS),
         flag="--pairs-by",
         metavar="K,K",
-        help="what two mentions share",
+        help="what the two mentions of a pair share",
         source="UCTopic, section 3.1",
     )
-    mentions_per_key: int = option(32, takes=count, metavar="M", help="of an entity or surface, those of lowest hash")
+    mentions_per_key: int = option(
+        32, takes=count, metavar="M", help="mentions of an entity or surface that take part, those of lowest hash"
+    )
     partners: int = option(4, takes=count, metavar="K", help="each of them is paired with the next K on a ring")
     all_pairs: bool = option(
         False, help="every two mentions of a key, as the paper does: no caps", source="UCTopic, section 3.1"
@@ -70,10 +72,10 @@ class MaskRules:
     masks: str = option(
         "one",
         choices=("one", "subtokens"),
-        help="one mask a mention, or one a sub-token",
+        help="one mask for a mention, or one for each of its sub-tokens",
         source="subtokens: UCTopic, figure 1",
     )
-    tokenizer: str = option("", metavar="NAME", help="whose sub-tokens: a name or folder of Hugging Face's")
+    tokenizer: str = option("", metavar="NAME", help="whose sub-tokens: a name or folder of a Hugging Face tokenizer")
     digest: str = ""
     """Of the tokenizer, see `masking.identified`."""
 
@@ -84,7 +86,9 @@ class AliasRules:
 
     group: ClassVar[str] = "aliases"
 
-    aliases_per_entity: int = option(10, takes=count, metavar="N", help="the N most frequent")
+    aliases_per_entity: int = option(
+        10, takes=count, metavar="N", help="surfaces of an entity that are paired, the most frequent"
+    )
     min_count: int = option(2, takes=count, flag="--min-alias-count", metavar="N", help="mentions that an alias needs")
 
 

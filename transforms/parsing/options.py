@@ -25,7 +25,7 @@ class ParsingOptions:
 
     group: ClassVar[str] = "parsing"
 
-    parser: str = option("phrasemill", choices=PARSERS, help="of constituents")
+    parser: str = option("phrasemill", choices=PARSERS, help="the parser of constituents")
     model: str | None = option(
         None, metavar="NAME", help="the parser's model: a name or a path", unset="the parser's own"
     )
@@ -33,7 +33,11 @@ class ParsingOptions:
         None, takes=count, metavar="N", help="reject longer sentences", unset="the parser's"
     )
     parser_option: tuple[str, ...] = option(
-        (), takes=_name_and_value, repeated=True, metavar="NAME=VALUE", help="see docs/parsers.md"
+        (),
+        takes=_name_and_value,
+        repeated=True,
+        metavar="NAME=VALUE",
+        help="an option of its own (docs/parsers.md); may be repeated",
     )
 
     def settings(self) -> Settings:

@@ -23,7 +23,7 @@ class PhraseRules:
         takes=some_of(PHRASE_LABELS),
         metavar="L,L",
         help="constituents to take",
-        more="PP on request",
+        more="PP is taken only where it is named",
         source="Phrase-BERT, section 3",
     )
     max_tokens: int = option(
@@ -31,7 +31,7 @@ class PhraseRules:
         takes=count,
         flag="--max-phrase-tokens",
         metavar="N",
-        help="longer ones are left out",
+        help="leave out longer phrases",
         source="Phrase-BERT, section 3",
     )
     lowercase: bool = option(True, flag="--keep-case", help="keep upper case")
@@ -51,7 +51,7 @@ class Vocabulary:
         None,
         takes=count,
         metavar="K",
-        help="the K most frequent",
+        help="keep the K most frequent",
         unset=f"{MOST_PHRASES:,}",
         source="Phrase-BERT, section 3",
     )
@@ -59,8 +59,8 @@ class Vocabulary:
         None,
         takes=count,
         metavar="N",
-        help="all that occur N times or more, instead of the K most frequent",
-        more="with both, the first K of those",
+        help="keep all that occur N times or more, instead of the K most frequent",
+        more="With both, the first K of those",
     )
 
     @property

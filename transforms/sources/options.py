@@ -20,7 +20,7 @@ class DocumentOptions:
         takes=count,
         metavar="N",
         help="take the first N documents",
-        more="in the order of the files' names; one worker reads until it has them",
+        more="In the order of the files' names; one worker reads until it has them",
     )
     sample_rate: float = option(
         1.0,
@@ -29,20 +29,25 @@ class DocumentOptions:
         metavar="RATE",
         unset="all",
         help="take a random share, by hash of the id",
-        more="the same documents whatever else is in the run; the others are `not_sampled`",
+        more="The same documents whatever else is in the run; the others are `not_sampled`",
         source='"a random subset of Books3": Phrase-BERT, section 3',
     )
-    sample_seed: int = option(0, takes=whole, metavar="N", help="of that share")
+    sample_seed: int = option(0, takes=whole, metavar="N", help="the seed of that share")
     dedup: str = option(
         "off",
         choices=("off", "documents", "paragraphs"),
         help="leave out exact duplicates",
-        more="`documents`: of documents with exactly the same text the first stays, the others are "
-        "`duplicate_document`; `paragraphs`: a paragraph (a line of 60 characters or more) stays where it stands "
+        more="With `documents`, of documents with exactly the same text the first stays, the others are "
+        "`duplicate_document`; with `paragraphs`, a paragraph (a line of 60 characters or more) stays where it stands "
         "first, and a document of which only shorter lines are left is `duplicate_paragraph`",
     )
     shard_bytes: int = option(
-        1 << 20, takes=count, metavar="N", help="text in a shard of documents", unset="1 MiB", more="the size of a unit"
+        1 << 20,
+        takes=count,
+        metavar="N",
+        help="text in a shard of documents",
+        unset="1 MiB",
+        more="This is the size of a unit of work",
     )
 
 
@@ -52,16 +57,34 @@ class ReadOptions:
 
     group: ClassVar[str] = "input"
 
-    text_column: str = option("text", metavar="NAME", help="of JSON lines and Parquet")
+    text_column: str = option(
+        "text", metavar="NAME", help="the column or field of Parquet or JSON lines that holds the text"
+    )
     max_page_bytes: int = option(
-        4_000_000, takes=count, metavar="N", help="reject a wiki page that has more", more="nobody wrote it for reading"
+        4_000_000,
+        takes=count,
+        metavar="N",
+        help="reject a wiki page that has more",
+        more="A page of an HTML dump may have a line of 5 times as many, and as many characters of text as this says",
     )
     max_document_bytes: int = option(
         16_000_000,
         takes=count,
         metavar="N",
         help="reject a book, line, row or member that has more",
-        more="a long book has 10 MB",
+        more="A long book has 10 MB",
     )
-    max_nodes: int = option(200_000, takes=count, metavar="N", help="reject a page with more markup")
-    max_depth: int = option(100, takes=count, metavar="N", help="reject a page whose markup nests deeper")
+    max_nodes: int = option(
+        200_000,
+        takes=count,
+        metavar="N",
+        help="reject a page with more markup",
+        more="`{{`, `[[`, `{|` and `<` of wikitext; of HTML 5 times as many tags",
+    )
+    max_depth: int = option(
+        100,
+        takes=count,
+        metavar="N",
+        help="reject a page whose markup nests deeper",
+        more="Templates and links of wikitext, elements of HTML",
+    )

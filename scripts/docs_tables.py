@@ -1,0 +1,128 @@
+"""The tables of options, columns and reasons in docs/, written from their declarations.
+
+    python scripts/docs_tables.py             # writes those that changed
+    python scripts/docs_tables.py --check     # exit status 1 if one is not current, or an option or kind has none
+
+A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command, or "every command", and
+groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
+`<!-- commands -->`, and `<!-- end -->`.
+`<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipelines.__main__ import COMMANDS
+from schemas.kinds import KINDS
+from schemas.options import Declared, declared
+
+MODULES = {each.module: each for each in COMMANDS}
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+_TABLE = re.compile(
+    r"(<!-- (options|columns|reasons|measures|commands)(?:: ([^>]+))? -->\n).*?(<!-- end -->)", re.DOTALL
+)
+
+
+def options(of: str) -> Iterator[Sequence[str]]:
+    module, _, titles = of.partition(": ")
+    flags = MODULES.get(module, COMMANDS[0]).flags
+    yield "option", "default", "meaning"
+    for title in titles.split(", "):
+        groups = [each for each in flags.groups if each.group == title]
+        found = [each for group in groups for each in (flags.declared(group) if module in MODULES else declared(group))]
+        if not found:
+            raise LookupError(f"{module} has no options in a group {title!r}")
+        yield from map(_option, found)
+
+
+def _option(each: Declared) -> Sequence[str]:
+    values = f" {each.metavar}" if each.metavar and not each.is_switch else ""
+    default = each.shown_default if each.option.unset or not each.shown_default else f"`{each.shown_default}`"
+    meaning = ". ".join(filter(None, (each.option.help, each.option.more)))
+    return f"`{each.flag}{values}`", default, meaning + (f" ({each.option.source})" if each.option.source else "")
+
+
+def columns(of: str) -> Iterator[Sequence[str]]:
+    record, _, other = of.partition(" beyond ")
+    known = KINDS[other].schema.names if other else []
+    yield "column", "type", "meaning"
+    for field in KINDS[record].schema:
+        if field.name not in known:
+            yield f"`{field.name}`", _type(field.type), field.metadata[b"description"].decode()
+
+
+def _type(type_: pa.DataType) -> str:
+    if pa.types.is_list(type_):
+        return f"list of {_type(type_.value_type)}"
+    if pa.types.is_struct(type_):
+        return "(" + ", ".join(f"`{each.name}` {_type(each.type)}" for each in type_) + ")"
+    return str(type_)
+
+
+def reasons(of: str) -> Iterator[Sequence[str]]:
+    kind = KINDS[of]
+    yield "reason", "counted as", "meaning"
+    for counted, found in (("filtered", kind.filters), ("rejected", kind.rejects)):
+        for reason, meaning in found.items():
+            yield f"`{reason}`", counted, meaning
+
+
+def measures(of: str) -> Iterator[Sequence[str]]:
+    yield "record", "distributions"
+    for record, kind in sorted(KINDS.items()):  # the order of the registry is that of imports
+        yield record, "; ".join(each.title for each in kind.measures)
+
+
+def commands(of: str) -> Iterator[Sequence[str]]:
+    yield "command", "what it makes", "takes", "default `--output`"
+    for each in COMMANDS:
+        yield f"`{each.module}`", each.description.removesuffix("."), each.takes, f"`{each.output}`"
+
+
+def written(text: str) -> str:
+    """A page with its tables as they are to be."""
+
+    bar = "\\|"
+
+    def table(found: re.Match[str]) -> str:
+        heading, *rows = globals()[found[2]](found[3] or "")
+        lines = [
+            f"| {' | '.join(cell.replace('|', bar).replace('<', '&lt;') for cell in row)} |" for row in (heading, *rows)
+        ]
+        lines.insert(1, "|---" * len(heading) + "|")
+        return "\n".join([found[1].rstrip(), "", *lines, "", found[4]])
+
+    return _TABLE.sub(table, text)
+
+
+def missing(pages: str) -> Iterator[str]:
+    """The options and kinds that are in no table."""
+    tables = "\n".join(found[0] for found in _TABLE.finditer(pages))
+    flags = {flag for each in COMMANDS for flag in each.flags.names if flag not in ("-h", "--help")}
+    yield from sorted(flags - {*re.findall(r"^\| `(--[\w-]+)", tables, re.MULTILINE)})
+    yield from sorted({*KINDS} - {*re.findall(r"^<!-- columns: (\w+)", tables, re.MULTILINE)})
+
+
+def main(arguments: Sequence[str]) -> int:
+    pages = {page: page.read_text() for page in sorted(DOCS.glob("*.md"))}
+    changed = {page: written(text) for page, text in pages.items() if written(text) != text}
+    if "--check" in arguments:
+        said = [f"{page.name}: its tables are not current; make docs-tables" for page in changed]
+        said += [f"{each}: is in no table of docs/" for each in missing("".join(pages.values()))]
+        sys.stderr.writelines(f"{each}\n" for each in said)
+        return 1 if said else 0
+    for page, text in changed.items():
+        page.write_text(text)
+        print(page.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
