@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
 from schemas.errors import UserError
-from schemas.options import Chosen, Flags, declared
+from schemas.options import Chosen, Flags, options_of
 from schemas.process import leave_out_pandas, limit_threads, silence
 from schemas.storage.addresses import is_address
 from schemas.storage.errors import storage_error
@@ -100,11 +100,11 @@ def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
     """The options with absolute paths, for workers whose working directory is another, and the paths."""
     found, places = chosen, []
     for options in chosen:
-        for each in declared(options):
+        for each in options_of(options):
             value = getattr(options, each.name)
-            if each.option.place and value:
-                absolute = [_absolute(one) for one in (value if each.option.repeated else [value])]
-                changed = {each.name: tuple(absolute) if each.option.repeated else absolute[0]}
+            if each.place and value:
+                absolute = [_absolute(one) for one in (value if each.repeated else [value])]
+                changed = {each.name: tuple(absolute) if each.repeated else absolute[0]}
                 found = found.with_(replace(found[type(options)], **changed))
                 places += absolute
     return found, places

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.engine.limits import LIMITS, Limits
 from schemas.errors import UserError
-from schemas.options import count, no_such_flag, option, reject_rate
+from schemas.options import BadValue, count, no_such_flag, option, reject_rate
 from transforms.sources.formats import FORMAT_OBJECTS
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def _slice(text: str) -> Slice:
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
     part = Slice(int(found[1]), int(found[2])) if found else None
     if part is None or not 1 <= part.number <= part.of:
-        raise argparse.ArgumentTypeError(f"must be I/N with I from 1 to N, such as 3/64, not {text}")
+        raise BadValue(f"must be I/N with I from 1 to N, such as 3/64, not {text}")
     return part
 
 

@@ -33,10 +33,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option besides its name, type and default.
+    """An option: the field's name and default (MISSING: it has to be given), and what is said of it.
 
-    takes       makes the value from a text; raises ArgumentTypeError for one that is out of limits
-    flag, also  the flag, by default the field's name, and another name of it; without dashes: a positional argument
+    takes       makes the value from a text; raises BadValue for one that is none
+    own_flag    the flag, where it is not the field's name; without dashes: a positional argument
+    also        other names of the flag
     repeated    the flag may be given several times; the value is a tuple
     place       the value is a path or an address
     unset       what `--help` says of the default where its value does not say it
@@ -44,17 +45,40 @@ class Option:
     source      the paper that the default follows, with the section
     """
 
+    name: str
+    default: Any
     help: str
     takes: Callable[[str], Any]
     metavar: str | None
     choices: tuple[str, ...]
-    flag: str
+    own_flag: str
     also: tuple[str, ...]
     repeated: bool
     place: bool
     unset: str
     more: str
     source: str
+
+    @property
+    def is_switch(self) -> bool:
+        return isinstance(self.default, bool)
+
+    @property
+    def is_positional(self) -> bool:
+        return not self.flag.startswith("--")
+
+    @property
+    def flag(self) -> str:
+        return self.own_flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def shown_default(self) -> str:
+        """The default as people read it; empty if there is none."""
+        if self.unset or self.is_switch or self.default in (MISSING, None, "", ()):
+            return self.unset
+        if isinstance(self.default, int | float):
+            return format(self.default, "," if isinstance(self.default, int) else "g")
+        return _text(self.default)
 
 
 def option(
@@ -75,11 +99,22 @@ def option(
     """A field of a dataclass that is an option; one without a default has to be given."""
     if default is True and not flag:
         raise ValueError("what is on by default needs a name for the flag that switches it off")
-    said = Option(help, takes, metavar, choices, flag, also, repeated, place, unset, more, source)
+    said = (help, takes, metavar, choices, flag, also, repeated, place, unset, more, source)
     return field(default=default, metadata={"option": said})
 
 
+def options_of(group: Any) -> Iterator[Option]:
+    """The options of a class, or of an instance, whose values are then the defaults."""
+    for each in fields(group):
+        if said := each.metadata.get("option"):
+            yield Option(each.name, each.default if isinstance(group, type) else getattr(group, each.name), *said)
+
+
 # ---- What a text has to be
+
+
+class BadValue(argparse.ArgumentTypeError):
+    """A text that is no value of an option; says what it must be."""
 
 
 def number(of: Callable[[str], float], fits: Callable[[float], bool], wanted: str) -> Callable[[str], float]:
@@ -91,7 +126,7 @@ def number(of: Callable[[str], float], fits: Callable[[float], bool], wanted: st
         except ValueError:
             found = None
         if found is None or not fits(found):
-            raise argparse.ArgumentTypeError(f"must be {wanted}, not {text}")
+            raise BadValue(f"must be {wanted}, not {text}")
         return found
 
     return convert
@@ -111,54 +146,13 @@ def some_of(terms: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     def convert(text: str) -> tuple[str, ...]:
         wanted = {each.strip().casefold() for each in text.split(",") if each.strip()}
         if not wanted or wanted - {each.casefold() for each in terms}:
-            raise argparse.ArgumentTypeError(f"choose among {', '.join(terms)}, not {text}")
+            raise BadValue(f"choose among {', '.join(terms)}, not {text}")
         return tuple(each for each in terms if each.casefold() in wanted)
 
     return convert
 
 
-# ---- Classes of options
-
-
-@dataclass(frozen=True)
-class Declared:
-    """An option where it is declared: the field's name, and its default (MISSING: it has to be given)."""
-
-    name: str
-    default: Any
-    option: Option
-
-    @property
-    def is_switch(self) -> bool:
-        return isinstance(self.default, bool)
-
-    @property
-    def is_positional(self) -> bool:
-        return not self.flag.startswith("--")
-
-    @property
-    def flag(self) -> str:
-        return self.option.flag or "--" + self.name.replace("_", "-")
-
-    @property
-    def metavar(self) -> str:
-        return self.option.metavar or "|".join(self.option.choices)
-
-    @property
-    def shown_default(self) -> str:
-        """The default as people read it; empty if there is none."""
-        if self.option.unset or self.is_switch or self.default in (MISSING, None, "", ()):
-            return self.option.unset
-        if isinstance(self.default, int | float):
-            return format(self.default, "," if isinstance(self.default, int) else "g")
-        return _text(self.default)
-
-
-def declared(group: Any) -> Iterator[Declared]:
-    """The options of a class, or of an instance, whose values are then the defaults."""
-    for each in fields(group):
-        if said := each.metadata.get("option"):
-            yield Declared(each.name, each.default if isinstance(group, type) else getattr(group, each.name), said)
+# ---- Chosen options
 
 
 def _text(value: Any) -> str:
@@ -195,7 +189,13 @@ class Flags:
     """The flags of a command. `groups` are classes of options, or instances whose values are the defaults."""
 
     def __init__(
-        self, prog: str, groups: Sequence[Any], *, description: str, usage: str | None = None, epilog: str | None = None
+        self,
+        prog: str,
+        groups: Sequence[Any],
+        *,
+        description: str = "",
+        usage: str | None = None,
+        epilog: str | None = None,
     ) -> None:
         self._groups = {each if isinstance(each, type) else type(each): each for each in groups}
         self._parser = _Parser(
@@ -212,16 +212,16 @@ class Flags:
             title = getattr(of, "group", "")
             if title not in titles:
                 titles[title] = self._parser.add_argument_group(title)
-            for each in declared(group):
+            for each in options_of(group):
                 _add(titles[title], each, dest=_dest(of, each))
 
     @property
     def groups(self) -> tuple[type, ...]:
         return tuple(self._groups)
 
-    def declared(self, group: type) -> Iterator[Declared]:
+    def options(self, group: type) -> Iterator[Option]:
         """The options of a class, with the defaults that they have here."""
-        return declared(self._groups[group])
+        return options_of(self._groups[group])
 
     @property
     def names(self) -> list[str]:
@@ -241,10 +241,10 @@ class Flags:
         found = []
         for of, group in self._groups.items():
             own = {} if isinstance(group, type) else vars(group)
-            for each in declared(group):
+            for each in options_of(group):
                 value = values.get(_dest(of, each), MISSING)
                 if value is not MISSING:
-                    own = own | {each.name: tuple(value) if each.option.repeated else value}
+                    own = own | {each.name: tuple(value) if each.repeated else value}
             found.append(of(**own))
         return Chosen(found), rest
 
@@ -252,14 +252,14 @@ class Flags:
         """Options as one would type them, less those that have their defaults."""
         found: list[str] = []
         for chosen in options:
-            for each in self.declared(type(chosen)):
+            for each in self.options(type(chosen)):
                 value = getattr(chosen, each.name)
                 if value == each.default:
                     continue
                 if each.is_switch:
                     found.append(each.flag)
                     continue
-                for text in map(_text, value if each.option.repeated else [value]):
+                for text in map(_text, value if each.repeated else [value]):
                     if each.is_positional:
                         found.append(text)
                     else:
@@ -276,29 +276,28 @@ def no_such_flag(argument: str, known: Sequence[str]) -> str:
     return f"{flag}: no such flag" + (f"; did you mean {near[0]}?" if near else "; see --help")
 
 
-def _dest(of: type, each: Declared) -> str:
+def _dest(of: type, each: Option) -> str:
     return f"{of.__module__}.{of.__qualname__}.{each.name}"
 
 
-def _add(to: Any, each: Declared, *, dest: str) -> None:
-    option = each.option
-    help = option.help + (f" (default: {each.shown_default})" if each.shown_default else "")
+def _add(to: Any, each: Option, *, dest: str) -> None:
+    help = each.help + (f" (default: {each.shown_default})" if each.shown_default else "")
     said: dict[str, Any] = {"help": help.replace("%", "%%"), "dest": dest}
     if each.is_switch:
-        to.add_argument(each.flag, *option.also, action="store_false" if each.default else "store_true", **said)
+        to.add_argument(each.flag, *each.also, action="store_false" if each.default else "store_true", **said)
         return
-    said |= {"type": _not_empty(option.takes), "metavar": option.metavar, "choices": option.choices or None}
+    said |= {"type": _not_empty(each.takes), "metavar": each.metavar, "choices": each.choices or None}
     if each.is_positional:
-        to.add_argument(**{**said, "metavar": each.flag}, nargs="+" if option.repeated else None)
+        to.add_argument(**{**said, "metavar": each.flag}, nargs="+" if each.repeated else None)
     else:
-        said |= {"action": "append" if option.repeated else "store", "required": each.default is MISSING}
-        to.add_argument(each.flag, *option.also, **said)
+        said |= {"action": "append" if each.repeated else "store", "required": each.default is MISSING}
+        to.add_argument(each.flag, *each.also, **said)
 
 
 def _not_empty(takes: Callable[[str], Any]) -> Callable[[str], Any]:
     def convert(text: str) -> Any:
         if not text.strip():
-            raise argparse.ArgumentTypeError("must not be empty")
+            raise BadValue("must not be empty")
         return takes(text)
 
     return convert

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pipelines.__main__ import COMMANDS
 from schemas.kinds import KINDS
-from schemas.options import Declared, declared
+from schemas.options import Option, options_of
 
 MODULES = {each.module: each for each in COMMANDS}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -36,17 +36,19 @@ def options(of: str) -> Iterator[Sequence[str]]:
     yield "option", "default", "meaning"
     for title in titles.split(", "):
         groups = [each for each in flags.groups if each.group == title]
-        found = [each for group in groups for each in (flags.declared(group) if module in MODULES else declared(group))]
+        found = [
+            each for group in groups for each in (flags.options(group) if module in MODULES else options_of(group))
+        ]
         if not found:
             raise LookupError(f"{module} has no options in a group {title!r}")
         yield from map(_option, found)
 
 
-def _option(each: Declared) -> Sequence[str]:
-    values = f" {each.metavar}" if each.metavar and not each.is_switch else ""
-    default = each.shown_default if each.option.unset or not each.shown_default else f"`{each.shown_default}`"
-    meaning = ". ".join(filter(None, (each.option.help, each.option.more)))
-    return f"`{each.flag}{values}`", default, meaning + (f" ({each.option.source})" if each.option.source else "")
+def _option(each: Option) -> Sequence[str]:
+    values = "" if each.is_switch else f" {each.metavar or '|'.join(each.choices)}"
+    default = each.shown_default if each.unset or not each.shown_default else f"`{each.shown_default}`"
+    meaning = ". ".join(filter(None, (each.help, each.more)))
+    return f"`{each.flag}{values}`", default, meaning + (f" ({each.source})" if each.source else "")
 
 
 def columns(of: str) -> Iterator[Sequence[str]]:

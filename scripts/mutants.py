@@ -58,7 +58,17 @@ range(self.number - 1, total, self.of) => range(self.number, total, self.of)
 check_rejects(work, stage, total, rate=max_reject_rate, expected=total.read) => pass
 @ pipelines/engine/stage.py tests/pipelines/test_mining.py
 # the fingerprint leaves out the options that are grouped in rules
-found |= value._asdict() if => found |= {} if
+found |= _values(value) if => found |= {} if
+@ schemas/options.py tests/schemas/test_options.py
+# a blank is taken for the value of an option
+if not text.strip(): => if not text:
+# the terms of a list come in the order in which they are typed
+each for each in terms if each.casefold() in wanted => each for each in wanted
+# a command that is shown leaves out what differs from the class, not from the command's own defaults
+self.options(type(chosen)) => options_of(type(chosen))
+@ pipelines/cli.py tests/pipelines/test_command_line.py
+# the classes of a command's module are those of the program, which other processes do not find
+if command is getattr( => if None is getattr(
 @ pipelines/engine/monitor.py tests/pipelines/test_monitor.py
 # the limit on rejects is not looked at while units are done
 check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected) => pass

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from literal import run_here
 
+from pipelines import mine_mentions
 from pipelines.__main__ import COMMANDS, TOOLS
-from pipelines.cli import main
+from pipelines.cli import main, with_absolute_places
 from pipelines.mine_contexts import COMMAND
 from pipelines.options import shown_arguments
 
@@ -215,6 +216,16 @@ def test_other_processes_find_the_stages_of_a_commands_own_module(tale, tmp_path
     assert done.returncode == 0, done.stderr
     assert "the module is pipelines.own_stage\n" in done.stdout
     assert (tmp_path / "out/manifest.json").exists()
+
+
+def test_workers_elsewhere_get_absolute_places(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    typed, _ = mine_mentions.COMMAND.parse(["--input=a", "--input=s3://b/in", "--tables=t.gz", "--seed=3"])
+    chosen, places = with_absolute_places(typed)
+    assert places == [f"{tmp_path}/out/mention-pairs", f"{tmp_path}/a", "s3://b/in", f"{tmp_path}/t.gz"]
+    shown = mine_mentions.COMMAND.line(*chosen).partition("mine_mentions ")[2].replace(str(tmp_path), "DIR")
+    assert shown == "--input DIR/a --input s3://b/in --tables DIR/t.gz --seed 3 --output DIR/out/mention-pairs"
+    assert mine_mentions.COMMAND.line(*typed).endswith("--input a --input s3://b/in --tables t.gz --seed 3")
 
 
 def test_secrets_of_beams_flags_are_not_shown():

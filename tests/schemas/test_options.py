@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from schemas.errors import UserError
-from schemas.options import Flags, count, declared, natural, option, rate, reject_rate, share, some_of, whole
+from schemas.options import Flags, count, natural, option, options_of, rate, reject_rate, share, some_of, whole
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def test_numbers_and_their_limits(takes, good, bad):
 
 
 def test_positional_arguments():
-    flags = Flags("x", (Tool,), description="")
+    flags = Flags("x", (Tool,))
     assert flags.parse(["a", "b", "c", "--rate=1"])[Tool] == Tool(Path("a"), ("b", "c"), 1.0)
     assert flags.arguments(Tool(Path("a"), ("b", "c"))) == ["a", "b", "c"]
     for arguments, message in (
@@ -133,7 +133,7 @@ def test_positional_arguments():
 
 def test_what_has_no_default_has_to_be_given():
     with pytest.raises(UserError, match="required: --output/--to; see --help"):
-        Flags("x", (Where,), description="").parse([])
+        Flags("x", (Where,)).parse([])
 
 
 def test_help_is_in_groups_and_says_the_defaults(capsys):
@@ -151,4 +151,4 @@ def test_help_is_in_groups_and_says_the_defaults(capsys):
 def test_what_is_on_by_default_needs_a_flag_that_switches_it_off():
     with pytest.raises(ValueError, match="switches it off"):
         option(True, help="x")
-    assert [each.name for each in declared(Rules)] == ["labels", "max_tokens", "lowercase", "all_pairs", "placement"]
+    assert [each.name for each in options_of(Rules)] == ["labels", "max_tokens", "lowercase", "all_pairs", "placement"]

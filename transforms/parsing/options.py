@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, option
+from schemas.options import BadValue, count, option
 from transforms.parsing.registry import PARSERS, RUNTIME_OPTIONS
 
 Settings = tuple[tuple[str, str | float], ...]
@@ -15,7 +14,7 @@ Settings = tuple[tuple[str, str | float], ...]
 
 def _name_and_value(text: str) -> str:
     if "=" not in text:
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, not {text}")
+        raise BadValue(f"must be NAME=VALUE, not {text}")
     return text
 
 
