@@ -36,7 +36,7 @@ FLINK = (
         (
             FLINK.format(error="ModuleNotFoundError: No module named 'pipelines'"),
             UserError,
-            "the workers have no phrasemill: use the worker image",
+            "phrasemill is not installed on the workers: use the worker image",
         ),
         (
             "bundle failed:SDK worker disconnected: worker[job-1]",

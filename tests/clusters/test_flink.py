@@ -120,7 +120,7 @@ def test_sigterm_ends_the_job_on_the_cluster_too(endpoint: str, cluster: Cluster
         wait_for(lambda: not cluster.at_work(), seconds=60)
     (sent,) = cluster.jobs().keys() - before.keys()
     assert cluster.jobs()[sent] == "FAILED"
-    assert "the run that sent this job was stopped" in cluster.failures(sent)[0]
+    assert "the run that submitted this job was stopped" in cluster.failures(sent)[0]
     assert [suffix for suffix in DATASETS if is_dataset(Folder(f"{output}{suffix}"))] == ["-documents"]
 
 

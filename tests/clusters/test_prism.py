@@ -169,7 +169,7 @@ def test_output_that_the_workers_do_not_see_is_refused(
             output = ours.address("out/mix")
             done = mine(str(books), output, *ON_CLUSTER, endpoint, "--environment_config", pools[0])
     assert done.returncode == 2, done.stderr
-    assert "out/mix-documents: the workers do not see what was begun there" in done.stderr
+    assert "out/mix-documents: the workers do not see the run that was begun there" in done.stderr
 
 
 def workers_of(endpoint: str) -> list[int]:

@@ -84,7 +84,7 @@ def test_a_killed_run_leaves_no_worker_and_goes_on(tmp_path, capsys):
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
     assert main(COMMAND, arguments) == 2
-    assert "holds an unfinished run; --resume goes on with it" in capsys.readouterr().err
+    assert "holds an unfinished run; --resume continues it" in capsys.readouterr().err
     run_here(COMMAND, *arguments, "--resume")
     assert "done before)" in capsys.readouterr().err
 

@@ -49,7 +49,7 @@ def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
     units = open_stage(build.work, build.stages[0])
     pool = WorkerPool(1)
     doing = [pool.submit(build.work, build.stages[0], unit) for unit in units]
-    with pytest.raises(StageError, match=r"unit 1 .* failed 3 times, at last: ZeroDivisionError: a bug"):
+    with pytest.raises(StageError, match=r"unit 1 .* failed 3 times, last: ZeroDivisionError: a bug"):
         doing[1].result()
     with pytest.raises(UserError, match="a model is missing"):
         doing[2].result()
@@ -72,9 +72,9 @@ def test_a_pool_that_is_closed_at_work_tells_who_waits(tmp_path: Path) -> None:
     ("state", "run_id", "error"),
     [
         ("running", "ours", ""),
-        ("stopped", "ours", "the run that sent this job was stopped"),
-        ("failed: no space", "ours", "the run that sent this job was stopped"),
-        ("running", "another", "the run that sent this job was replaced"),
+        ("stopped", "ours", "the run that submitted this job was stopped"),
+        ("failed: no space", "ours", "the run that submitted this job was stopped"),
+        ("running", "another", "the run that submitted this job was replaced"),
         (None, "ours", ""),
     ],
 )

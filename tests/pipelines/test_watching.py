@@ -112,7 +112,7 @@ def test_a_lease_marks_its_datasets_and_says_how_it_ended(tmp_path):
 def test_a_lease_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.engine.lease._EVERY_LOCAL", 0.05)
     taken, gone = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "gone"))
-    for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted under the run")):
+    for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted during the run")):
         with Lease([folder], command="", figures=dict) as lease:
             if folder is taken:
                 folder.write(RUN_FILE, json.dumps(mark(run="other")).encode())

@@ -82,8 +82,8 @@ def test_a_hung_worker_is_ended_and_its_unit_done_by_another(tmp_path, poison, w
 @pytest.mark.parametrize(
     ("poison", "error", "message"),
     [
-        ("DIE", UserError, r"unit 1 \(.*\) failed 3 times, at last: the worker died of SIGKILL .*fewer --workers"),
-        ("RAISE", StageError, r"unit 1 \(.*\) failed 3 times, at last: ZeroDivisionError: a bug"),
+        ("DIE", UserError, r"unit 1 \(.*\) failed 3 times, last: the worker died of SIGKILL .*fewer --workers"),
+        ("RAISE", StageError, r"unit 1 \(.*\) failed 3 times, last: ZeroDivisionError: a bug"),
     ],
 )
 def test_a_unit_that_cannot_be_taken_apart_ends_the_run(tmp_path, poison, error, message):
@@ -94,7 +94,7 @@ def test_a_unit_that_cannot_be_taken_apart_ends_the_run(tmp_path, poison, error,
 
 
 def test_a_unit_full_of_poison_ends_the_run(tmp_path):
-    with pytest.raises(StageError, match=r"unit 0 .* failed 24 times, at last: ZeroDivisionError"):
+    with pytest.raises(StageError, match=r"unit 0 .* failed 24 times, last: ZeroDivisionError"):
         run_words(tmp_path / "words", "RAISE " * 21)
 
 

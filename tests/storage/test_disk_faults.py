@@ -247,7 +247,7 @@ def test_an_output_deleted_under_the_run(tmp_path: Path) -> None:
     for unit in open_stage(build.work, first):
         do_unit(build.work, first, unit)
     shutil.rmtree(output)
-    with pytest.raises(UserError, match=r"was deleted under the run; start again with --overwrite"):
+    with pytest.raises(UserError, match=r"was deleted during the run; start again with --overwrite"):
         close_stage(build.work, first)
     run_words(output, resume=True)
 
