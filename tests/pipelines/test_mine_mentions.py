@@ -444,7 +444,7 @@ def test_tables_of_another_wiki_are_refused(tmp_path):
     table = props(tmp_path)
     other = tmp_path / "dewiki-20240101-page_props.sql.gz"
     other.write_bytes(gzip.compress(gzip.decompress(table.read_bytes()).replace(b"enwiki", b"dewiki")))
-    with pytest.raises(UserError, match="is of dewiki, and the documents are of enwiki; give tables"):
+    with pytest.raises(UserError, match="is from dewiki, and the documents are from enwiki; give tables"):
         run(tmp_path / "out", [wiki(tmp_path / "w.xml")], f"--tables={other}")
 
 
