@@ -109,7 +109,7 @@ range(self._unit.ranges + 1) => range(self._unit.ranges)
 @ pipelines/stages/parse.py tests/pipelines/test_parse.py
 # a document on which workers died is left out without a word
 in enumerate(texts): => in ((n, each) for n, each in enumerate(texts) if n not in isolation.faults):
-@ schemas/storage.py tests/storage/test_disk_faults.py tests/storage/test_object_storage.py
+@ schemas/storage/folder.py tests/storage/test_disk_faults.py tests/storage/test_object_storage.py
 # a file is written in place instead of moved there whole
 self._part = f"{name}.{uuid.uuid4().hex}.part" => self._part = name
 # a file is not brought to the disk before it is moved

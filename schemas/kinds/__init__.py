@@ -1,4 +1,4 @@
-"""The kinds of datasets, one file each. A new kind is one more file, and one more line here."""
+"""The kinds of datasets, one file each. A new kind is a new file that is imported and listed here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDES = {"rejects": REJECTS} | {name: side.schema for kind in KINDS.values() for
 """The side tables of all kinds, with their schemas."""
 
 REJECT_REASONS = {reason: text for kind in KINDS.values() for reason, text in kind.rejects.items()} | WORKER_FAULTS
-"""The closed list of reasons for which a record is rejected (a fault), as opposed to filtered (by a rule)."""
+"""All reasons for which a record is rejected for a fault, with their meaning."""
 
 FILTER_REASONS = {reason: text for kind in KINDS.values() for reason, text in kind.filters.items()}
-"""The closed list of reasons for which a stage leaves something out by a rule."""
+"""All reasons for which a stage filters something by a rule, with their meaning."""

@@ -162,12 +162,12 @@ CASES = {
     "sentence elsewhere": (
         "pairs-mentions",
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"] + "!")),
-        r'row 1: the text does not stand where sentence_id says: ".*" in "seawiki:\d+#\d+": ".*!", there ".*"',
+        r'row 1: the text is not where sentence_id says: ".*" in "seawiki:\d+#\d+": ".*!", there ".*"',
     ),
     "sentence after the text": (
         "pairs-mentions",
         rewrite(lambda rows: rows[1].update(sentence_id=rows[1]["doc_id"] + "#9999")),
-        "row 1: the text does not stand where sentence_id says",
+        "row 1: the text is not where sentence_id says",
     ),
     "no link there": (
         "pairs-mentions",
@@ -225,13 +225,13 @@ CASES = {
     "same words": (
         "pairs",
         rewrite(lambda rows: rows[2].update({f"{name}_2": rows[2][f"{name}_1"] for name in ("text", "start_char")})),
-        "row 2: both mentions stand in sentences of the same words",
+        "row 2: both mentions are in sentences of the same words",
     ),
     "unmasked": ("pairs", rewrite(field(2, unmasked=3)), "row 2: unmasked is not 0, 1 or 2: .*: 3"),
     "pair twice": (
         "pairs",
         rewrite(lambda rows: rows.append(rows[0])),
-        r'row \d+: the two mentions are a pair already: "seawiki:.*" stands in row 0 of data/train-00000',
+        r'row \d+: the two mentions are a pair already: "seawiki:.*" is in row 0 of data/train-00000',
     ),
     "pair the other way round": (
         "pairs",
@@ -308,9 +308,9 @@ CASES = {
     "aliases alike": (
         "pairs-aliases",
         rewrite(lambda rows: rows[1].update(alias_2=rows[1]["alias_1"].upper())),
-        r'row 1: the aliases do not differ but in case: "whale" \(\d+\), "WHALE" \(\d+\) of "Q160"',
+        r'row 1: the aliases differ only in case: "whale" \(\d+\), "WHALE" \(\d+\) of "Q160"',
     ),
-    "rare alias": ("pairs-aliases", rewrite(field(1, count_2=0)), "row 1: an alias has less than 1 mentions"),
+    "rare alias": ("pairs-aliases", rewrite(field(1, count_2=0)), "row 1: an alias has fewer than 1 mentions"),
     "counts": (
         "pairs-aliases",
         rewrite(field(1, count_2=999)),
