@@ -1,1 +1,1 @@
-"""Programs that measure. A package, since pysbd installs another of this name, which would come first."""
+"""Benchmarks. This is a package, because pysbd installs another one with this name, which would come first."""

@@ -2,9 +2,9 @@
 
     python -m benchmarks.endurance enwiki-fragment.xml.bz2 --megabytes 300 --folder /tmp/long --plot memory.svg
 
-In each copy a quarter of the longer words are others of the dump, so phrases keep coming that were not there before.
-Memory is the sum over all processes of the run, each second; the stages are those that the run itself says it is at.
-Other options are those of mine_contexts.
+In each copy a quarter of the longer words are replaced by others from the dump, so new phrases keep coming. Memory is
+the sum over all processes of the run, each second; the stages are as reported by the run itself. Other options are
+those of mine_contexts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.harness import Moment
 
 
 def stage(output: Path) -> str:
-    """Which a run is at."""
+    """The current stage of a run."""
     try:
         stages = json.loads((output / "_work/run.json").read_text())["stages"]
     except (OSError, ValueError):
@@ -34,7 +34,7 @@ def thirds(memory: Sequence[int]) -> list[float]:
 
 
 def plot(moments: Sequence[Moment], path: Path, title: str) -> None:
-    """Memory against time, with the stages that took long enough to be seen."""
+    """Memory against time, with the stages that took long enough to be visible."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -56,9 +56,9 @@ def plot(moments: Sequence[Moment], path: Path, title: str) -> None:
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("dump", type=Path, help="a small dump in XML, plain or .bz2")
-    parser.add_argument("--megabytes", type=int, default=300, metavar="N", help="of XML to make of it (300)")
-    parser.add_argument("--folder", type=Path, required=True, help="for the input and the output")
-    parser.add_argument("--plot", type=Path, help="a picture of memory over time")
+    parser.add_argument("--megabytes", type=int, default=300, metavar="N", help="the size of the input (300)")
+    parser.add_argument("--folder", type=Path, required=True, help="the folder for input and output")
+    parser.add_argument("--plot", type=Path, help="write a plot of memory over time there")
     chosen, rest = parser.parse_known_args()
     dump = harness.xml_of(chosen.dump)
     copies = max(round(chosen.megabytes * 1e6 / len(dump.encode())), 1)

@@ -3,12 +3,12 @@
     python -m benchmarks.extraction --input enwiki.xml.bz2 --plain --only phrasemill gensim mwparserfromhell
     python -m benchmarks.extraction --input enwiki-fragment.xml.bz2 --megabytes 10 --json mentions.json
 
-Each reads the dump in a process of its own, on one core; commands take --workers processes. MB are 10^6 bytes of what
-is read: with --plain the XML, decompressed beforehand; else a bz2 of several streams, made of varied copies of the dump
-until it has so many megabytes, and decompressing counts. Memory is that of all processes, libraries included.
+Each reads the dump in its own process, on one core; commands use --workers processes. MB are 10^6 bytes of the input:
+with --plain the XML, decompressed beforehand; otherwise a bz2 of several streams, made from varied copies of the dump
+up to this size, and the time includes decompression. Memory is that of all processes, libraries included.
 
-Links are all that each gives: wikipedia2vec counts those to categories and other wikis too, gensim those to other
-wikis, mwparserfromhell also those in templates and references. `gensim` and `mwparserfromhell` give text alone.
+Links are all that each reader gives: wikipedia2vec also counts links to categories and other wikis, gensim links to
+other wikis, mwparserfromhell links in templates and references. `gensim` and `mwparserfromhell` give only text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from schemas.storage.folder import Folder
 PAGES_A_STREAM = 100  # as in Wikimedia's multistream dumps
 
 Reader: TypeAlias = Callable[[Path], Iterator[tuple[str, int]]]
-"""A dump to the text of each article and the number of its links."""
+"""A function from a dump to the text of each article and the number of its links."""
 
 
 class Result(NamedTuple):
@@ -50,8 +50,9 @@ def phrasemill() -> Reader:
 
 
 def phrasemill_mentions() -> Reader:
-    """Links in their sentences, filtered; each title is taken for itself, for redirects are known at the end only."""
-    from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+    """Links in their sentences, filtered; titles are not resolved, because redirects are known only at the end."""
+    from transforms.mentions.finding import Source, Target, find_mentions
+    from transforms.mentions.options import MentionRules
 
     class Titles(dict[str, Target]):
         def __missing__(self, title: str) -> Target:
@@ -71,7 +72,7 @@ def phrasemill_mentions() -> Reader:
 
 
 def wikipedia2vec() -> Reader:
-    """What its build-dump-db does with a page, unpacked again to count."""
+    """What its build-dump-db does with a page, unpacked for counting."""
     from wikipedia2vec.dump_db import _parse_page
     from wikipedia2vec.utils.wiki_dump_reader import WikiDumpReader
 
@@ -136,14 +137,14 @@ READERS = {
 
 
 def read_all(reader: Callable[[], Reader], path: Path) -> Result:
-    """Read a dump in this process; the time is without loading the reader."""
+    """Read a dump in this process; the time does not include loading the reader."""
     read = reader()
     with harness.Meter() as meter:
         links = sum(links for _, links in read(path))
     return Result(links, meter.seconds, meter.cpu_seconds, meter.peak >> 20)
 
 
-# ---- Commands: the arguments of Python, and what counts the links in the output
+# ---- Commands: the arguments of Python, and a function that counts the links in the output
 
 
 def pipeline(module: str, mentions: str, dump: Path, folder: Path, workers: int) -> tuple[list[str], Callable[[], int]]:
@@ -156,7 +157,7 @@ def pipeline(module: str, mentions: str, dump: Path, folder: Path, workers: int)
 
 
 def wikipedia2vec_db(dump: Path, folder: Path, workers: int) -> tuple[list[str], Callable[[], int]]:
-    """Its command build-dump-db."""
+    """The command build-dump-db of wikipedia2vec."""
 
     def links() -> int:
         from wikipedia2vec.dump_db import DumpDB
@@ -188,7 +189,7 @@ def result(name: str, dump: Path, folder: Path, workers: int) -> Result:
 
 
 def larger(dump: Path, megabytes: float, out: Path) -> None:
-    """A bz2 of varied copies of a dump, many streams, at least so large."""
+    """Write a bz2 of at least `megabytes`, in many streams, from varied copies of a dump."""
     xml = harness.xml_of(dump)
     if _PAGE not in xml:
         raise SystemExit(f"{dump}: has no line with {_PAGE!r}, as Wikimedia's dumps have for each page")
@@ -212,8 +213,8 @@ def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="a dump, plain or .bz2")
     parser.add_argument("--plain", action="store_true", help="read the XML, decompressed")
-    parser.add_argument("--megabytes", type=float, default=0, help="make the input this large, as bz2 (default: as is)")
-    parser.add_argument("--workers", type=int, default=2, help="of the commands (default: %(default)s)")
+    parser.add_argument("--megabytes", type=float, default=0, help="make the input this large, as bz2")
+    parser.add_argument("--workers", type=int, default=2, help="processes of a command (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=f"of {names}")
     options = parser.parse_args()
     installed = find_spec("wikipedia2vec") is not None

@@ -1,10 +1,10 @@
-"""What moves between the stages of the main job, in bytes a token of the corpus.
+"""What moves between the stages of the main job, in bytes for each token of the corpus.
 
     python -m benchmarks.flow --input enwiki-fragment.xml.bz2 --input books --graph flow.mmd
 
 The job runs stage by stage in this process; each file that a stage writes is measured before the dataset is finished.
-Three ways lead from stage to stage: datasets, files of `_work` that later stages read (the exchanges), and Beam's
-shuffles, which carry numbers of units and counts of them. READS says who reads what. Other options are those of
+Data moves between stages in three ways: in datasets, in files of `_work` that later stages read (the exchanges), and in
+Beam's shuffles, which carry unit numbers and counts. READS lists what each stage reads. Other options are those of
 mine_contexts. `--graph` writes the graph of docs/clusters.md.
 """
 
@@ -20,6 +20,7 @@ from pipelines import corpus
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import WORK, File
 from pipelines.mine_contexts import COMMAND
+from pipelines.options import InputOptions
 from pipelines.stages.contexts import CUT, KEPT
 from schemas.kinds import SIDES
 from schemas.manifest import SPLITS
@@ -39,8 +40,8 @@ WRITERS = {"documents": ("extract", "drop"), "sentences": ("parse",), "phrases":
 class Read(NamedTuple):
     """What a stage reads: files of some roles of an earlier stage, or of a dataset.
 
-    `columns` as they are asked for, None for all. `replaced`: only the files that the stage writes another time. Each
-    byte of them counts once.
+    `columns`: those that are read, None for all. `replaced`: only the files that the stage writes again. Each byte
+    counts once.
     """
 
     stage: str
@@ -64,16 +65,16 @@ READS = (
     Read("parse", "documents", "text", columns=_TEXT),
     Read("count", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("add_up", "count", "counts", ("counts",), tuple(COUNTS.names)),
-    Read("select", "add_up", "totals", ("totals",)),  # at most --max-phrases rows a range; stops when it has them
+    Read("select", "add_up", "totals", ("totals",)),  # at most --max-phrases rows of a range; stops when it has them
     Read("choose", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("choose", "phrases", "phrases", columns=("phrase",)),  # by every worker process
-    # At most --contexts-per-phrase rows a phrase and unit, with a shard of phrases by each unit whose range meets it.
+    # At most --contexts-per-phrase rows for each phrase and unit; a unit also reads the shards of phrases in its range.
     Read("keep", "choose", "places", ("chosen",), tuple(CHOSEN.names)),
     Read("keep", "phrases", "phrases", columns=("phrase", "label", "frequency")),
     Read("cut", "keep", "places, phrases", ("kept",), tuple(KEPT.names)),
     Read("cut", "sentences", "text, spans", columns=SENTENCE_COLUMNS),  # only shards with a chosen occurrence
     Read("cut", "documents", "text", columns=_OWNER),  # the same
-    # Also keys and contexts of the next ranges where a row finds no negative in its own.
+    # Also keys and contexts of the next ranges, for rows without a negative in their own range.
     Read("order", "cut", "contexts", ("cut-train", "cut-validation"), tuple(CUT.names)),
 )
 
@@ -87,7 +88,7 @@ class Written(NamedTuple):
     chunks: Mapping[str, int]
 
     def bytes_read(self, columns: Sequence[str] | None) -> int:
-        """All of the file but the chunks of the columns that are not read."""
+        """The file's bytes without the chunks of columns that are not read."""
         if columns is None:
             return self.file.bytes
         read = tuple(f"{name}." for name in columns)
@@ -95,7 +96,7 @@ class Written(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What `target` takes of what `source` wrote, each byte once; rows are those of the files."""
+    """What `target` reads of what `source` wrote; each byte counts once, rows are those of the files."""
 
     source: str
     target: str
@@ -105,7 +106,7 @@ class Edge(NamedTuple):
 
 
 def edges_of(written: Sequence[Written]) -> list[Edge]:
-    """Stage to dataset for what is published, stage to stage and dataset to stage for what is read."""
+    """The edges: from stage to dataset for published files, from stage or dataset to stage for files that are read."""
     replaced = {each.file.supersedes: each.stage for each in written if each.file.supersedes}
     published = [each for each in written if each.file.role in (*SPLITS, *SIDES) and each.file.path not in replaced]
     found = [
@@ -130,10 +131,10 @@ def _edge(read: Read, files: Sequence[Written]) -> Edge:
 
 
 def shuffled(units: int) -> tuple[int, int]:
-    """Bytes that Beam's two shuffles of a stage carry; without and with the window and time of each element.
+    """The bytes in Beam's two shuffles of a stage, without and with the window and time of each element.
 
-    Into the first goes an element a unit and one for the barrier, into the second one a bundle: here a bundle holds one
-    unit, which is the most that can be.
+    The first shuffle has an element for each unit and one for the barrier, the second one for each bundle. Here a
+    bundle has one unit, which gives the most elements.
     """
     from apache_beam.coders import registry
     from apache_beam.coders.coders import GlobalWindowCoder, WindowedValueCoder
@@ -150,7 +151,7 @@ def shuffled(units: int) -> tuple[int, int]:
 
 
 class Measured(NamedTuple):
-    """`stored`: bytes of all datasets with their `_work`, by the stage or dataset that was done."""
+    """What was measured. `stored`: bytes of all datasets with their `_work`, after each stage or dataset."""
 
     tokens: int
     edges: list[Edge]
@@ -161,7 +162,7 @@ class Measured(NamedTuple):
 
 
 def measure(builds: Sequence[DatasetBuild], raw_bytes: int) -> Measured:
-    """Build the four datasets of the main job, from input of `raw_bytes`."""
+    """Build the four datasets of the main job from an input of `raw_bytes`, and measure."""
     written: list[Written] = []
     stored: dict[str, int] = {}
     tokens = records = shuffles = windowed = 0
@@ -212,7 +213,7 @@ def show(measured: Measured) -> None:
 
 
 def graph(measured: Measured) -> str:
-    """Mermaid: cylinders are datasets, dotted arrows carried nothing, figures are bytes a token."""
+    """The graph in Mermaid: cylinders are datasets, dotted arrows carried nothing, figures are bytes for each token."""
     lines = ["flowchart TD", f"    {INPUT}[/raw text/]", *(f"    {each}[({each})]" for each in WRITERS)]
     for each in measured.edges:
         what = "" if each.what == "published" else f"{each.what}<br>"
@@ -226,11 +227,12 @@ def main() -> None:
     parser.add_argument("--graph", type=Path, metavar="FILE", help="write the graph of stages there, as Mermaid")
     chosen, rest = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
-        options = harness.options_of(COMMAND, [*rest, "--output", f"{folder}/contexts"])
-        source = corpus.given(options.input or [str(path) for path in sample_inputs()], input_format=None)
+        options, _ = COMMAND.parse(rest)
+        inputs = options[InputOptions].input or [str(path) for path in sample_inputs()]
+        source = corpus.given(inputs, input_format=None)
         if source.raw is None:
-            parser.error("--input: the flow is measured from raw text on; give no dataset")
-        builds = corpus.to_build(COMMAND.build(source, options, Folder(options.output)))
+            parser.error("--input: the flow is measured from raw text; do not give a dataset")
+        builds = corpus.to_build(COMMAND.build(source, options, Folder(f"{folder}/contexts")))
         measured = measure(builds, sum(each.file.size for each in source.raw.inputs))
     show(measured)
     harness.write(chosen.json, measured._asdict())

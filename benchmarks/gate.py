@@ -1,4 +1,4 @@
-"""The sha256 of every file of every kind of dataset, made in each way that phrasemill can make it.
+"""The sha256 of every file of every kind of dataset, made in every way that phrasemill has.
 
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --write gate.json    # before a change
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --compare gate.json  # after it
@@ -6,7 +6,7 @@
 Documents, sentences, phrases and contexts of two Wikipedia fragments and two books, and mentions, aliases and pairs
 (plain, masked, all pairs) of the fragments: by one and two workers, by `--units`, by Prism with workers in the
 submitting process and in a worker pool, and after a kill with `--resume`. All ways must give the same files, and with
-`--compare` those of the table. Hashes of sentences and of what follows them are those of one kind of CPU.
+`--compare` those of the table. Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BOOKS = ("corpora/books/mary-shelley_frankenstein.txt", "corpora/books/h-g-wells
 
 
 class Job(NamedTuple):
-    """A command, the datasets it leaves beside its output, and the commands that make them one by one."""
+    """A command, the datasets it writes next to its output, and the commands that make them one by one."""
 
     module: str
     suffixes: tuple[str, ...]
@@ -74,7 +74,7 @@ def whole(*flags: str) -> Callable[[Job, list[str], str], None]:
 
 
 def by_units(job: Job, inputs: list[str], output: str) -> None:
-    """Two tasks of an array job for each stage, then what publishes it."""
+    """Run two tasks of an array job for each stage, and then the command that publishes it."""
     for module, suffix in job.steps:
         own = [*inputs, "--output", f"{output}{suffix}"]
         if module == job.module:
@@ -90,7 +90,7 @@ def by_units(job: Job, inputs: list[str], output: str) -> None:
 
 
 def killed(job: Job, inputs: list[str], output: str) -> None:
-    """SIGKILL to a run and its workers when some units are done, then `--resume`."""
+    """Send SIGKILL to a run and its workers when some units are done, then run again with `--resume`."""
     arguments = [*inputs, *job.flags, "--output", output]
     process = subprocess.Popen(
         [sys.executable, "-m", f"pipelines.{job.module}", *arguments],
@@ -139,7 +139,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def clusters(prism: str | None) -> Iterator[dict[str, list[str]]]:
-    """The flags of the ways that need servers; none without the program `prism`."""
+    """The flags of the ways that need servers; without the program `prism` there are none."""
     if not prism:
         yield {}
         return
@@ -154,7 +154,7 @@ def clusters(prism: str | None) -> Iterator[dict[str, list[str]]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of test data (default: the sample that is shipped)")
-    parser.add_argument("--output", type=Path, required=True, help="for the datasets; what it holds is replaced")
+    parser.add_argument("--output", type=Path, required=True, help="for the datasets; its content is replaced")
     parser.add_argument("--prism", default=shutil.which("prism"), help="the program of Beam's Prism runner")
     parser.add_argument("--only", default="", metavar="WAY,WAY", help="only these ways")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table")

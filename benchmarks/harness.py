@@ -1,6 +1,6 @@
-"""What the benchmarks share: arguments, processes of their own, time and memory, larger dumps, builds, tables.
+"""Code shared by the benchmarks: arguments, separate processes, time and memory, larger dumps, builds, tables.
 
-Importing it brings neither Beam nor a parser: the memory of a process that is measured should be what it measures.
+It imports neither Beam nor a parser, so that the memory of a measured process is that of the measured code.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from pyarrow import fs
 from schemas.manifest import read_manifest
 from schemas.process import silence
 from schemas.storage.folder import Folder
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Document
+from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 
 if TYPE_CHECKING:
-    from pipelines.cli import Command
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.stage import Completion
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """A benchmark's: its docstring is the help, `--json` takes the figures."""
+    """A benchmark's argument parser: its docstring is the help, `--json` takes a file for the figures."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     return parser
@@ -79,7 +79,7 @@ def _shown(value: object) -> str:
 
 
 class Moment(NamedTuple):
-    """`memory`: bytes of all processes; `note` is what the meter was given to ask."""
+    """`memory`: bytes of all processes; `note`: the result of the function given to the meter."""
 
     seconds: float
     memory: int
@@ -87,9 +87,9 @@ class Moment(NamedTuple):
 
 
 class Meter:
-    """`with Meter() as meter: ...`: time and memory of this process and all that it starts.
+    """`with Meter() as meter: ...`: time and memory of this process and all processes that it starts.
 
-    Memory is the sum of resident memory over the processes; pages that they share count in each.
+    Memory is the sum of the processes' resident memory; shared pages count in each.
     """
 
     def __init__(self, interval: float = 0.25, note: Callable[[], str] = str) -> None:
@@ -101,12 +101,12 @@ class Meter:
 
     @property
     def peak(self) -> int:
-        """Bytes, at most."""
+        """The peak, in bytes."""
         return max(each.memory for each in self.moments)
 
     @property
     def added(self) -> int:
-        """Bytes, at most, beside what this process had at the beginning."""
+        """The peak, in bytes, without the memory of this process at the beginning."""
         return self.peak - self.moments[0].memory
 
     def _watch(self) -> None:
@@ -139,7 +139,7 @@ def _tree() -> list[psutil.Process]:
 
 
 def _cpu_seconds() -> float:
-    """Of this process, of those that it started and that have ended, and of those that live."""
+    """The CPU seconds of this process and of those that it started, ended or alive."""
     own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     total = sum(each.ru_utime + each.ru_stime for each in own)
     for process in _tree()[1:]:
@@ -155,11 +155,11 @@ _barrier: Barrier
 
 
 def apart(*works: Callable[[], T]) -> list[T]:
-    """Each work in a new process, all at the same time."""
+    """The results of functions, each called in a new process, all at the same time."""
     context = get_context("spawn")
     with ProcessPoolExecutor(len(works), context, _begin, (context.Barrier(len(works)),)) as executor:
         futures: list[Future[T]] = [executor.submit(_do, work) for work in works]
-    # Where one fails, the others wait for it in vain.
+    # If one fails, the others wait for it in vain.
     errors = [error for future in futures if (error := future.exception())]
     for error in sorted(errors, key=lambda each: isinstance(each, BrokenBarrierError)):
         raise error
@@ -167,7 +167,7 @@ def apart(*works: Callable[[], T]) -> list[T]:
 
 
 def meet() -> None:
-    """In a work: wait until all works are here."""
+    """In a function of `apart`: wait until all functions have called this."""
     _barrier.wait()
 
 
@@ -185,7 +185,7 @@ def _do(work: Callable[[], T]) -> T:
 
 
 def run(*command: str) -> str:
-    """Run Python with these arguments; returns what it says. SystemExit if it fails."""
+    """Run Python with these arguments; returns its output. SystemExit if it fails."""
     ended = subprocess.run(
         [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -198,7 +198,7 @@ def run(*command: str) -> str:
 
 
 def documents(path: Path) -> Iterator[Document]:
-    """Of a dump, by our reader."""
+    """The documents of a dump, by our reader."""
     file = InputFile(str(path), path.name, path.stat().st_size)
     for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
         if isinstance(item, Document):
@@ -217,7 +217,7 @@ _IDS_A_COPY = 10**8
 
 
 def varied(dump: str, copies: int) -> Iterator[str]:
-    """The head of a dump, so many copies of its pages, its foot: ids shifted, a quarter of the words exchanged."""
+    """The head of a dump, copies of its pages with other ids and a quarter of the words replaced, and its foot."""
     head, first, rest = dump.partition("  <page>")
     pages, last, _ = (first + rest).rpartition("</mediawiki>")
     words = sorted({word for text in _TEXT.finditer(pages) for word in _WORD.findall(text[2])})
@@ -241,19 +241,8 @@ def varied(dump: str, copies: int) -> Iterator[str]:
 # ---- Datasets
 
 
-def options_of(command: Command, given: Sequence[str]) -> argparse.Namespace:
-    """A pipeline's options, as from its command line."""
-    from pipelines import options
-
-    parser = options.command(command.module, command.description, output="")
-    options.add_input(parser, takes="")
-    for add in command.groups:
-        add(parser)
-    return options.parse(parser, given)[0]
-
-
 def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str, float]]:
-    """Build datasets; returns what it took, and each stage's seconds, from its first unit's start to its last's end."""
+    """Build datasets; returns the meter, and for each stage the seconds from its first unit's start to the last end."""
     from pipelines.engine.driver import run
     from pipelines.engine.executors import PoolExecutor
     from pipelines.engine.progress import Progress
@@ -270,7 +259,7 @@ def build(builds: Sequence[DatasetBuild], workers: int) -> tuple[Meter, dict[str
 
 
 def build_here(build: DatasetBuild) -> Iterator[tuple[str, list[Completion]]]:
-    """Build a dataset in this process, and give the name and the records of each stage that is done."""
+    """Build a dataset in this process; yields the name and the completion records of each stage when it is done."""
     from pipelines.engine.stage import close_stage, open_stage
     from pipelines.engine.task_writer import do_unit
 
@@ -283,7 +272,7 @@ def build_here(build: DatasetBuild) -> Iterator[tuple[str, list[Completion]]]:
 
 
 def published(output: Path | str, suffixes: Sequence[str]) -> dict[str, str]:
-    """The sha256 of every published file of the datasets at `output` + suffix, and each one's fingerprint."""
+    """The sha256 of every published file of the datasets at `output` + suffix, and their fingerprints."""
     found = {}
     for suffix in suffixes:
         folder = Folder(f"{output}{suffix}")
@@ -295,7 +284,7 @@ def published(output: Path | str, suffixes: Sequence[str]) -> dict[str, str]:
 
 
 def twice(what: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """How time and memory grow with `what`, from the figures of half of it and of all of it."""
+    """How time and memory grow with `what`, from the figures for half of it and for all of it."""
     half, whole = found
     grown = [whole[name] / half[name] for name in ("seconds", "peak_memory_bytes")]
     return f"twice the {what}: {grown[0]:.2f} times the time, {grown[1]:.2f} times the peak memory"

@@ -1,11 +1,11 @@
-"""Kill a run again and again, and see that --resume gives what an uninterrupted run gives.
+"""Kill a run repeatedly, and check that --resume gives the result of an uninterrupted run.
 
     python -m benchmarks.kills --moments 20 --input enwiki-fragment.xml.bz2
 
-One run of the main job goes through undisturbed. Then, at each of so many seeded moments (a number of finished units,
-and a part of a second), a run is begun, and one of its workers or all of it is killed by SIGKILL; a killed run is
-followed by `--resume`. Each must end with the same shards, side tables included; no unit with a completion record may
-be done again; nothing may be left over.
+First the main job runs undisturbed. Then, for each of --moments seeded moments (a number of finished units, and a part
+of a second), a run is started and one of its workers, or the whole run, is killed by SIGKILL; a killed run is followed
+by `--resume`. Each must end with the same shards, side tables included. No unit with a completion record may be done
+again, and nothing may be left over.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DONE_BEFORE = re.compile(r"^(\w+): [\d,]+ units? \(([\d,]+) done before\)", re.
 
 
 class Moment(NamedTuple):
-    """When to kill: so many seconds after so many units are finished."""
+    """When to kill: `seconds` after `units` units are finished."""
 
     units: int
     seconds: float
@@ -48,7 +48,7 @@ class Moment(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one kill: `problems` is empty if all was well."""
+    """The result of one kill; `problems` is empty if there are none."""
 
     moment: Moment
     killed: str
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 def kept_units(output: Path) -> dict[str, int]:
-    """Units that have a completion record, by stage, in the datasets that are not finished."""
+    """The number of units with a completion record, by stage, in unfinished datasets."""
     counts: dict[str, set[str]] = {}
     for suffix in _DATASETS:
         for record in Path(f"{output}{suffix}").glob("_work/*/done/*.json"):
@@ -66,7 +66,7 @@ def kept_units(output: Path) -> dict[str, int]:
 
 
 def finished_units(output: Path) -> int:
-    """Units that were finished so far, of all datasets."""
+    """The number of units finished so far, in all datasets."""
     done = sum(kept_units(output).values())
     for suffix in _DATASETS:
         with contextlib.suppress(UserError):
@@ -75,7 +75,7 @@ def finished_units(output: Path) -> int:
 
 
 def left_over(output: Path) -> list[str]:
-    """Files that no finished run leaves."""
+    """Files that should not exist after a finished run."""
     return [
         f"{path} is left over"
         for suffix in _DATASETS
@@ -89,7 +89,7 @@ def command(arguments: Sequence[str], output: Path, *flags: str) -> list[str]:
 
 
 def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: bool, choice: random.Random) -> Outcome:
-    """Begin a run, kill a worker or all of it at a moment, and let it come to its end."""
+    """Start a run, kill a worker or all of it at a moment, and let it finish."""
     run = subprocess.Popen(command(arguments, output), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while run.poll() is None and finished_units(output) < moment.units:
         time.sleep(0.02)
@@ -97,7 +97,7 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
     problems: list[str] = []
     kept: dict[str, int] = {}
     if run.poll() is not None:
-        killed = "nothing: it was at its end"
+        killed = "nothing: the run had ended"
     elif whole:
         killed = "the run"
         run.kill()
@@ -107,7 +107,7 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
     else:
         while not (workers := _workers(run.pid)) and run.poll() is None:
             time.sleep(0.02)
-        killed = "a worker" if workers else "nothing: it was at its end"
+        killed = "a worker" if workers else "nothing: the run had ended"
         if workers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 choice.choice(workers).kill()
@@ -116,7 +116,7 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
         again = subprocess.run(command(arguments, output, "--resume"), capture_output=True, text=True, check=False)
         error, code = again.stderr, again.returncode
         said = {stage: int(n.replace(",", "")) for stage, n in _DONE_BEFORE.findall(error)}
-        # A stage whose last record was written may have been closed; then it is not opened again.
+        # A stage with all its records may have been closed; then it is not opened again.
         problems += [
             f"{stage}: {n} units had a record, {said.get(stage)} were taken"
             for stage, n in kept.items()
@@ -132,7 +132,7 @@ def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: boo
 
 
 def _processes() -> list[psutil.Process]:
-    """The runs that this process began, and their workers, by a mark in their environment."""
+    """The runs that this process started, and their workers, by a mark in their environment."""
     found = []
     for each in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--moments", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="for the outputs (default: a temporary one)")
+    parser.add_argument("--folder", type=Path, help="the folder for the outputs (default: a temporary one)")
     chosen, rest = parser.parse_known_args(arguments)
     os.environ[_MARK] = "yes"
     folder = chosen.folder or Path(tempfile.mkdtemp())

@@ -1,12 +1,12 @@
-"""Every link of a dump's articles accounted for: those in the wikitext against those of our reader.
+"""Accounts for every link of a dump's articles: compares those in the wikitext with those of our reader.
 
     python -m benchmarks.links enwiki-fragment.xml.bz2 enwiki-minidump.xml.bz2 --json links.json
 
-mwparserfromhell, another parser, says what links the wikitext has; what it leaves as text (comments, nowiki, galleries,
-markup that it gives up on) is searched for brackets, so that every "[[" of a page is a link or has its reason. A link
-whose place gives no reason against it (`REASONS`) has to be found: a link of ours with the same title, by MediaWiki's
-rules as they are written down here again, and the same anchor but for whitespace, in the same order as far as possible.
-What is not found, and each link of ours that is none of these, is unexplained and listed.
+mwparserfromhell, another parser, finds the links of the wikitext. What it leaves as text (comments, nowiki, galleries,
+markup that it gives up on) is searched for brackets, so that every "[[" of a page is a link or has a reason. Unless its
+place gives a reason against it (`REASONS`), a link must be found: our reader must have a link with the same title, by
+MediaWiki's rules as implemented again here, and the same anchor except for white space, in the same order if possible.
+Links that are not found, and links of ours that match none, are unexplained and listed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ REASONS = {
     "section": "to a section of the page itself",
     "namespace": "to a page that is no article",
     "heading": "in a heading with no text below it",
-    "outer": "its anchor holds another link, which is the one",
+    "outer": "its anchor holds another link, which counts instead",
     "no anchor": "shows nothing",
     "no title": "no page can have this title: MediaWiki shows the brackets",
     "no link": "brackets that nothing closes",
@@ -60,15 +60,15 @@ _GALLERIES = {"imagemap": "gallery", "timeline": "gallery"}
 
 
 class Wanted(NamedTuple):
-    """A link of the wikitext, or one that a template which we expand makes (`made`)."""
+    """A link of the wikitext, or one made by a template that we expand (`made`)."""
 
     position: int  # of its brackets in the wikitext
     written: str
     title: str
-    anchor: str  # as shown; ANYTHING stands for what only MediaWiki can tell
-    reason: str  # why it is none of ours; empty if it has to be
+    anchor: str  # as shown; ANYTHING matches what only MediaWiki can render
+    reason: str  # why it is not a link of ours; empty if it must be
     made: bool = False
-    heading: str = ""  # the text of the heading that it stands in
+    heading: str = ""  # the text of the heading that holds it
 
 
 class Unexplained(NamedTuple):
@@ -79,17 +79,17 @@ class Unexplained(NamedTuple):
 
 
 class Account(NamedTuple):
-    """Of one dump."""
+    """The account of one dump."""
 
     pages: Counter[str]  # compared, or why not
     wikitext: int  # links in the wikitext of the pages compared
     ours: int
     counts: Counter[str]  # of the links in the wikitext: found, and by reason
-    made: int  # links of ours that templates make
+    made: int  # links of ours made by templates
     unexplained: list[Unexplained]
 
 
-# ---- What MediaWiki makes of a link (Parser::handleInternalLinks2, MediaWikiTitleCodec::splitTitleString)
+# ---- How MediaWiki reads a link (Parser::handleInternalLinks2, MediaWikiTitleCodec::splitTitleString)
 
 _DIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e]")
 _BLANKS = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
@@ -108,7 +108,7 @@ _WIKIS = frozenset(
 
 
 def resolve(written: str, site: Site) -> tuple[str, str]:
-    """The title that a link's target names and the reason if it is no link to an article."""
+    """The title in a link's target, and the reason if the link does not lead to an article."""
     target = unquote(written, errors="replace") if "%" in written else written
     if _URL.match(target.strip()):
         return "", "no title"
@@ -116,7 +116,7 @@ def resolve(written: str, site: Site) -> tuple[str, str]:
     target = _BLANKS.sub(" ", _DIRECTIONAL.sub("", target)).strip()
     listed = target.startswith(":")
     target = target.removeprefix(":").strip()
-    if target.lower().startswith(f"{site.language}:"):  # the wiki's own, unless it leads to another project
+    if target.lower().startswith(f"{site.language}:"):  # the wiki's own language, unless to another project
         target = target.partition(":")[2].strip().removeprefix(":").strip()
     prefix, colon, rest = target.partition(":")
     name = prefix.strip().lower()
@@ -140,7 +140,7 @@ def resolve(written: str, site: Site) -> tuple[str, str]:
 
 
 class _Walker:
-    """Walks through what mwparserfromhell made of a page, in the order of the wikitext."""
+    """Walks through mwparserfromhell's nodes of a page, in the order of the wikitext."""
 
     def __init__(self, wikitext: str, site: Site) -> None:
         self.wikitext = wikitext
@@ -150,7 +150,7 @@ class _Walker:
         self._trail = re.compile(f"[a-z{LINK_TRAILS.get(site.language, '')}]+")
 
     def walk(self, code: object, reason: str) -> None:
-        """`reason` is why links here are none of ours."""
+        """`reason` is why links here are not links of ours; empty if they are."""
         nodes = list(getattr(code, "nodes", ()))
         for node, after in zip_longest(nodes, nodes[1:]):
             self._node(node, reason, after)
@@ -228,7 +228,7 @@ class _Walker:
             self.found[place] = outer._replace(reason="outer")
 
     def _raw(self, text: str, reason: str, closed: str = "") -> None:
-        """Brackets that mwparserfromhell takes for text."""
+        """Links in brackets that mwparserfromhell reads as text."""
         for match in _BRACKETS.finditer(text):
             if match[1] is None:
                 self._add(match[0], "", "", reason or "no link")
@@ -256,7 +256,7 @@ def is_parsed(tag: str) -> bool:
 
 
 def expanded(template) -> str:
-    """The wikitext that we take for a template; empty if it is dropped."""
+    """The wikitext that replaces a template in our reader; empty if it is dropped."""
     expansion = expansion_of(str(template.name))
     if expansion is None:
         return ""
@@ -275,7 +275,7 @@ def _within_template(node) -> str:
 
 
 def shown(code: object) -> str:
-    """What wikitext shows, templates as we expand them."""
+    """The text shown by wikitext, with templates as in our reader."""
     import mwparserfromhell
 
     text = ""
@@ -297,7 +297,7 @@ def shown(code: object) -> str:
 
 
 def links_of(wikitext: str, site: Site) -> list[Wanted]:
-    """Every link of a page's wikitext, in its order."""
+    """Every link of a page's wikitext, in order."""
     import mwparserfromhell
 
     walker = _Walker(wikitext, site)
@@ -305,11 +305,11 @@ def links_of(wikitext: str, site: Site) -> list[Wanted]:
     return walker.found
 
 
-# ---- Ours against them
+# ---- Comparison with our links
 
 
 def is_anchor(expected: str, anchor: str) -> bool:
-    """Whether it is the anchor that is expected, but for whitespace."""
+    """Whether an anchor is the expected one, except for white space."""
     pattern = ".*".join(re.escape(_squashed(piece)) for piece in expected.split(ANYTHING))
     return re.fullmatch(pattern, _squashed(anchor)) is not None
 
@@ -319,7 +319,7 @@ def _squashed(text: str) -> str:
 
 
 def pair(wanted: Sequence[Wanted], ours: Sequence[tuple[str, str]]) -> dict[int, int]:
-    """The wanted links that are among ours (title, anchor), by index: first those in the same order, then any left."""
+    """The wanted links among ours (title, anchor), by index: first those in the same order, then the others."""
     due = [index for index, each in enumerate(wanted) if not each.reason]
     pairs: dict[int, int] = {}
     matcher = SequenceMatcher(None, [wanted[index].title for index in due], [title for title, _ in ours], False)
@@ -343,7 +343,7 @@ def pair(wanted: Sequence[Wanted], ours: Sequence[tuple[str, str]]) -> dict[int,
 
 
 def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tuple[Counter[str], int, list[Unexplained]]:
-    """What became of each link of the wikitext, how many of ours templates make, and what cannot be explained."""
+    """Counts of the wikitext's links by outcome, how many of our links are made by templates, and the unexplained."""
     for link in document.links:
         assert 0 <= link.start_char < link.end_char <= len(document.text), (document.title, link)
     lines = {_squashed(line) for line in document.text.split("\n")}
@@ -375,7 +375,7 @@ def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tupl
 
 
 def pages_of(path: str) -> Iterator[tuple[str, str]]:
-    """Id and wikitext of each article of a dump, redirects too."""
+    """The id and wikitext of each article of a dump, including redirects."""
     parser = etree.XMLPullParser(events=("end",), tag="{*}page", resolve_entities=False, huge_tree=True)
     for _, data in chunks(fs.LocalFileSystem(), path):
         parser.feed(data)
@@ -386,7 +386,7 @@ def pages_of(path: str) -> Iterator[tuple[str, str]]:
 
 
 def account(path: Path) -> Account:
-    """Compare the links of all documents of a dump; other articles are counted."""
+    """Compare the links of all documents of a dump, and count the other articles."""
     pages: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     in_wikitext = ours = all_made = 0

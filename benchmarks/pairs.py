@@ -1,10 +1,11 @@
-"""Pairs of mentions at scale: time and peak memory as skewed mentions double, beside what all combinations would be.
+"""Pairs of mentions at scale: time and peak memory as skewed mentions double, and what all combinations would take.
 
     python -m benchmarks.pairs --mentions 5000000 --work /tmp/pairs --json pairs.json
 
-Mentions are made: the entity of rank r has a share of them that falls with r to the power of 1.1, the first a tenth,
-and a quarter are of entities with one mention each. An entity has two surfaces of its own and one that it shares with
-others. Then the real stages, from a mentions dataset to a pairs dataset, run on half as many and on all.
+The mentions are synthetic. The share of the entity of rank r falls with r to the power of 1.1; the first entity has a
+tenth of all mentions, and a quarter of them are of entities with one mention each. An entity has two surfaces of its
+own and one shared with others. The real stages, from a mentions dataset to a pairs dataset, run on half of them and on
+all.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ BEFORE = "Number {} is a sentence about as long as those of an encyclopedia are,
 
 
 class Drawn(NamedTuple):
-    """Mentions [first, first + n) of a corpus without end, each a function of its number."""
+    """Mentions [first, first + n) of an endless corpus; each is a function of its number."""
 
     number: I64
     entity: I64
-    surface: I64  # by number; the entity's own are 2 * entity and 2 * entity + 1, those shared below 0
-    common: I64  # 1 where the sentence is one that the entity's page repeats
+    surface: I64  # by number; the entity's own are 2 * entity and 2 * entity + 1, shared ones are negative
+    common: I64  # 1 if the sentence is repeated for the entity
 
 
 def draw(first: int, n: int) -> Drawn:
@@ -58,7 +59,7 @@ def draw(first: int, n: int) -> Drawn:
 
 @functools.cache
 def _shares() -> np.ndarray:
-    """[RANKED] the share of the mentions that are of an entity up to each rank."""
+    """[RANKED] the share of the mentions that belong to entities up to each rank."""
     return np.cumsum(TOP * np.arange(1, RANKED + 1) ** -EXPONENT)
 
 
@@ -99,7 +100,7 @@ def mentions(drawn: Drawn) -> pa.Table:
 
 
 def combinations(drawn: Drawn) -> dict[str, int]:
-    """All combinations of two: of the mentions of an entity; of a surface, of two entities."""
+    """The number of all pairs: of mentions of an entity; and of mentions of a surface with two entities."""
     both = mix64(drawn.entity.astype(np.uint64)) + drawn.surface.astype(np.uint64)
     by_entity, by_surface, by_both = (_twos(each) for each in (drawn.entity, drawn.surface, both))
     return {"entity": by_entity, "surface": by_surface - by_both}
@@ -111,7 +112,7 @@ def _twos(keys: np.ndarray) -> int:
 
 
 class Part(NamedTuple):
-    """A shard to be made."""
+    """A shard to make."""
 
     first: int
     n: int
@@ -137,12 +138,12 @@ class Make(Stage):
 
 
 def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
-    """Make mentions and run the stages that make pairs of them, with the default options; returns the figures."""
+    """Make mentions and run the stages that pair them, with the default options; returns the figures."""
     stage = Make(mentions=number)
     source = Input("file", "made", "made", str(number))
     folder, output = Folder(str(work / "mentions")), Folder(str(work / "pairs"))
     made = corpus.built(DatasetBuild(folder, KIND, (stage,), (source,), stage.settings()))
-    chosen = harness.options_of(COMMAND, ["--output", output.uri])
+    chosen, _ = COMMAND.parse([])
     builds = corpus.to_build([made, mention_corpus.pairs(made, chosen, output)])
     meter, by_stage = harness.build(builds, workers)
     seconds = sum(by_stage.values()) - by_stage[stage.name]
@@ -163,7 +164,7 @@ def make_pairs(number: int, work: Path, workers: int) -> dict[str, Any]:
 
 
 def all_combinations(number: int, *, bytes_a_pair: float) -> dict[str, Any]:
-    """What the paper's enumeration of the same mentions would be."""
+    """What the paper's enumeration of the same mentions would take."""
     drawn = draw(0, number)
     twos = combinations(drawn)
     pairs = sum(twos.values())
@@ -173,7 +174,7 @@ def all_combinations(number: int, *, bytes_a_pair: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = harness.arguments(__doc__)
-    parser.add_argument("--mentions", type=int, default=5_000_000, help="in the larger set (default 5,000,000)")
+    parser.add_argument("--mentions", type=int, default=5_000_000, help="in the larger set (default: %(default)s)")
     parser.add_argument("--work", type=Path, default=Path("out/pairs"), help="where the sets are made (deleted)")
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()

@@ -1,13 +1,13 @@
-"""Parsers side by side: F1 on treebanks, tokens a second end to end, peak memory.
+"""Parsers side by side: F1 on treebanks, tokens per second end to end, peak memory.
 
     python -m benchmarks.parsers --gold dev.ptb --parsers phrasemill,spacy,benepar=CHECKPOINT --json out.json
     python -m benchmarks.parsers --text book.txt --processes 2
 
-Every parser meets every file in a process of its own, so that its memory is its own and all text is new to it. Gold
-tokens go in; F1 is the micro average over NP, VP, PP, ADJP and ADVP spans, a set for each sentence, without function
-tags. The seconds are those of the parse alone: loading is listed apart, processes that a parser starts are counted in.
-With `--processes N` each of N processes parses its part of the file; the seconds are those from a start in common,
-when all have loaded the parser, until the last has ended.
+Every parser reads every file in a separate process, so that memory is measured separately and all text is new to it. It
+gets gold tokens. F1 is the micro average over NP, VP, PP, ADJP and ADVP spans, a set for each sentence, without
+function tags. The seconds are those of the parse, including processes that a parser starts; loading is listed
+separately. With `--processes N` each of N processes parses its part of the file; the seconds count from a common start,
+when all have loaded the parser, to the end of the last.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from transforms.parsing.treebank import TreebankSentence, read_treebank
 
 
 class Part(NamedTuple):
-    """What one process did of a file; `evaluation` only of a treebank."""
+    """The figures of one process for its part of a file; `evaluation` only for a treebank."""
 
     model: str
     load_seconds: float
@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 def parse(given: list[str] | list[TreebankSentence], name: str, model: str) -> Part:
-    """Lines of text, or sentences of a treebank."""
+    """Parse lines of text, or sentences of a treebank."""
     gold = [each for each in given if isinstance(each, TreebankSentence)]
     with harness.Meter() as whole:
         with harness.Meter() as loading:
@@ -82,7 +82,7 @@ def together(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def scores(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """Of all sentences together."""
+    """The scores of all sentences together."""
 
     def added(agreements: Iterable[Agreement]) -> Agreement:
         return Agreement(*map(sum, zip(*agreements, strict=True)))
@@ -99,7 +99,7 @@ def figures(given: list[Any], parser: str, processes: int) -> dict[str, Any]:
         return together(harness.apart(*(partial(parse, given[n::processes], name, model) for n in range(processes))))
     except UserError as error:
         return {"skipped": str(error)}
-    except Exception as error:  # a parser's crash is one row of the table
+    except Exception as error:  # a parser that fails is a row of the table
         return {"failed": f"{type(error).__name__}: {error}"}
 
 
@@ -121,8 +121,8 @@ def main() -> int:
     parser = harness.arguments(__doc__)
     parser.add_argument("--gold", action="append", default=[], metavar="FILE.ptb", help="a treebank; repeatable")
     parser.add_argument("--text", action="append", default=[], metavar="FILE", help="plain text, a paragraph a line")
-    parser.add_argument("--processes", type=int, default=1, metavar="N", help="that share a file (default 1)")
-    names = f"of {', '.join(PARSERS)}; one may be named again with another model (default {PARSERS[0]})"
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that share a file (default 1)")
+    names = f"some of {', '.join(PARSERS)}; one may be repeated with another model (default {PARSERS[0]})"
     parser.add_argument("--parsers", default=PARSERS[0], metavar="NAME[=MODEL],...", help=names)
     options = parser.parse_args()
     results: dict[str, dict[str, dict[str, Any]]] = {each: {} for each in options.parsers.split(",")}

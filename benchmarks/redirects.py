@@ -2,9 +2,9 @@
 
     python -m benchmarks.redirects --rows 20000000 --json redirects.json
 
-A table of titles is made as of a wiki with 7 articles to 13 redirects; one redirect in a thousand leads to another one,
-and a few hundred run in circles. The rows come in tables of half a million, which are not kept. What `follow` says of a
-sample of them is compared with how they were made.
+The titles are synthetic, with 13 redirects for 7 articles. One redirect in a thousand leads to another one, and a few
+hundred are in loops. The rows come in tables of half a million, which are not kept. The results of `follow` for a
+sample are compared with how the titles were made.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ I64 = npt.NDArray[np.int64]
 
 SOURCE = "enwiki"
 ROWS_A_TABLE = 500_000
-DOUBLE = 1_000  # every so many redirects lead to the redirect behind them
-LOOPED = 400  # redirects that lead into circles: to each other, two by two
+DOUBLE = 1_000  # one in this number of redirects leads to the redirect after it
+LOOPED = 400  # redirects in loops, of two each
 SAMPLE = 1_000_000
 WORDS = pa.array("A The Of River John Saint Football station 1984 Battle Street Island (film) album County".split())
 
 
 class Wiki:
-    """Titles 0 to `pages` are articles, those behind them redirects."""
+    """Titles 0 to `pages` are articles, those after them redirects."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -42,7 +42,7 @@ class Wiki:
         self.seconds = self.cpu_seconds = 0.0  # spent on making tables
 
     def target(self, numbers: I64) -> I64:
-        """Where titles lead to; to themselves, if they are articles."""
+        """The targets of titles; those of articles are the articles themselves."""
         redirect = numbers - self.pages
         article = (mix64(numbers.astype(np.uint64)) % np.uint64(self.pages)).astype(np.int64)
         double = (redirect % DOUBLE == 0) & (numbers + 1 < self.rows)
@@ -51,7 +51,7 @@ class Wiki:
         return np.where(redirect < 0, numbers, target)
 
     def meant(self, numbers: I64) -> I64:
-        """The article at the end, -1 in circles."""
+        """The article at the end of the redirects; -1 in loops."""
         end = self.target(self.target(numbers))
         return np.where((numbers >= self.pages) & (numbers < self.pages + LOOPED), -1, end)
 
@@ -82,7 +82,7 @@ class Wiki:
 
 
 def titles_of(numbers: I64) -> pa.Array:
-    """About as long as those of English Wikipedia: 20 bytes."""
+    """The titles, about as long as those of English Wikipedia: 20 bytes."""
     chance = mix64(numbers.astype(np.uint64))
     words = [WORDS.take(pa.array((chance >> np.uint64(at)) % np.uint64(len(WORDS)))) for at in (0, 20)]
     return pc.binary_join_element_wise(*words, pc.cast(pa.array(numbers), pa.string()), " ")

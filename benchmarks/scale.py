@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale --sentences out/mix-sentences --occurrences 300e6 --work /tmp/scale --json scale.json
 
-A large corpus is made from a sentences dataset: each copy of it has its rare words replaced by new ones of the same
-length, a copy's own, so that phrases keep their frequencies inside a copy and distinct phrases grow with the corpus.
-Then the real stages run on half of it and on all of it.
+A large corpus is made of copies of a sentences dataset. In each copy the rare words are replaced by other words of the
+same length, so that phrases keep their frequencies in a copy and the number of distinct phrases grows with the corpus.
+Then the real stages run on half of the corpus and on all of it.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.arrays import mix64, string_bytes
 from transforms.phrases.counting import count_shard
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.options import PhraseRules
 
 _WORD = re.compile(rb"(?<![A-Za-z])[a-z]{5,}(?![A-Za-z])")
 _IDS = ("doc_id", "sentence_id")
 
 
 class Copy(NamedTuple):
-    """A copy of all shards of the base."""
+    """A copy of all shards of the base dataset."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Vary(Stage):
-    """Copies of a dataset, their rare words replaced by words of the copy's own."""
+    """Copies of a dataset, each with its own words in place of the rare ones."""
 
     name: ClassVar[str] = "vary"
     Unit: ClassVar[type] = Copy
@@ -92,7 +92,7 @@ class Vary(Stage):
 
 @functools.lru_cache(maxsize=1)
 def rare_words(sentences: str, most: int) -> frozenset[bytes]:
-    """Words of five small letters or more that occur at most so often in the base."""
+    """Words of at least five small letters that occur at most `most` times in the base."""
     counts: Counter[bytes] = Counter()
     folder = Folder(sentences)
     for shard in read_manifest(folder).shards:
@@ -104,7 +104,7 @@ def rare_words(sentences: str, most: int) -> frozenset[bytes]:
 
 @functools.lru_cache(maxsize=64)
 def _base_shard(base: str, path: str, rare: frozenset[bytes]) -> tuple[pa.Table, Any, Any]:
-    """A shard, the bytes of the rare words in its text, and a seed for each of these bytes."""
+    """A shard, the places of the bytes of rare words in its text, and a seed for each of these bytes."""
     with parquet_file(Folder(base), path) as reader:
         table = reader.read(use_threads=False)
     data = string_bytes(table.column("text").combine_chunks())[0].tobytes()
@@ -129,14 +129,14 @@ def make_corpus(sentences: Folder, documents: Folder, work: Path, copies: int, r
     """Write `work`/documents and `work`/sentences."""
     texts = vary(documents, documents_kind.KIND, Folder(str(work / "documents")), sentences, copies, rare)
     parsed = vary(sentences, sentences_kind.KIND, Folder(str(work / "sentences")), sentences, copies, rare)
-    # The documents stand as the input of the sentences, as after a real parse.
+    # The documents are the input of the sentences, as after a real parse.
     lies_in = Input("dataset", "documents", texts.output.uri, texts.fingerprint)
     parsed = DatasetBuild(parsed.output, parsed.kind, parsed.stages, (lies_in,), parsed.options)
     harness.build([texts, parsed], workers)
 
 
 def first_half(work: Path, half: Path) -> None:
-    """Datasets of the first half of the shards of `work`, their files being those of `work`."""
+    """Datasets of the first half of the shards of `work`, with links to its files."""
     for name in ("documents", "sentences"):
         folder = half / name
         folder.mkdir(parents=True)
@@ -144,7 +144,7 @@ def first_half(work: Path, half: Path) -> None:
         manifest = read_manifest(Folder(str(work / name)))
         shards = manifest.splits["train"][: len(manifest.shards) // 2]
         share = sum(shard.rows for shard in shards) / manifest.rows
-        # The tokens of a corpus decide how many ranges its exchange has.
+        # The number of tokens decides how many ranges the exchange has.
         stages = [
             stage._replace(counters={counter: round(n * share) for counter, n in stage.counters.items()})
             for stage in manifest.stages
@@ -153,10 +153,10 @@ def first_half(work: Path, half: Path) -> None:
 
 
 def mine(work: Path, workers: int) -> dict[str, Any]:
-    """Run the stages after parsing on a corpus that was made; returns their figures."""
-    chosen = harness.options_of(COMMAND, ["--input", str(work / "sentences"), "--output", str(work / "contexts")])
-    source = corpus.given(chosen.input, input_format=None)
-    builds = corpus.to_build(COMMAND.build(source, chosen, Folder(chosen.output)))
+    """Run the stages after parsing on a corpus; returns their figures."""
+    chosen, _ = COMMAND.parse([])
+    source = corpus.given([str(work / "sentences")], input_format=None)
+    builds = corpus.to_build(COMMAND.build(source, chosen, Folder(str(work / "contexts"))))
     meter, by_stage = harness.build(builds, workers)
     phrases, contexts = (read_manifest(build.output) for build in builds)
     counted = phrases.stage("count").ledger
@@ -178,15 +178,15 @@ def mine(work: Path, workers: int) -> dict[str, Any]:
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--sentences", required=True, help="a sentences dataset to make the corpus from")
-    parser.add_argument("--occurrences", type=float, default=3e6, help="of phrases in the larger corpus")
-    parser.add_argument("--rare", type=int, default=1, help="a rare word occurs so often at most")
+    parser.add_argument("--occurrences", type=float, default=3e6, help="occurrences of phrases in the larger corpus")
+    parser.add_argument("--rare", type=int, default=1, help="how often a rare word occurs at most")
     parser.add_argument("--work", type=Path, default=Path("out/scale"), help="where the corpora are made (deleted)")
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     sentences = Folder(arguments.sentences)
     source = corpus.given([arguments.sentences], input_format=None)
     if source.dataset is None or source.manifest is None:
-        parser.error("--sentences: is no dataset")
+        parser.error("--sentences: not a dataset")
     documents = corpus.documents_of(source.dataset, source.manifest, None).folder
     in_base = sum(
         count_shard(read_sentences(sentences, shard.path), PhraseRules()).written for shard in source.manifest.shards

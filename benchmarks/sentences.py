@@ -1,12 +1,12 @@
-"""Sentence splitters side by side: precision, recall and F1 of sentence beginnings, tokens a CPU second.
+"""Sentence splitters side by side: precision, recall and F1 of sentence beginnings, tokens per CPU second.
 
     python -m benchmarks.sentences --gold gum/dev.ptb --documents gum/dev.docs.tsv --json out.json
 
-Running text is made of a treebank twice: as paragraphs, up to ten sentences a line with headings on lines of their
-own; and as `spaces`, everything ten to a line, headings too. Scored are the beginnings inside a line, since that of
-the line is given. Each splitter has a process of its own and one thread; its seconds are those of the fastest of
-three passes over the text, without loading. The three of spaCy and syntok make tokens in that time too, spaCy's parser
-also tags and trees.
+Running text is made from a treebank in two ways: as `paragraphs`, up to ten sentences in a line with headings on lines
+of their own; and as `spaces`, ten sentences in each line, including headings. Only the beginnings inside lines are
+scored. Each splitter has a separate process and one thread; its seconds are those of the fastest of three passes over
+the text, without loading. spaCy's three splitters and syntok also make tokens in that time, spaCy's parser also tags
+and trees.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SENTENCES_A_LINE = 10
 PASSES = 3
 
 Splitter: TypeAlias = Callable[[list[str]], list[list[int]]]
-"""Lines to where in each, in code points, its sentences begin."""
+"""A function from lines to where the sentences of each begin, in code points."""
 
 
 class Line(NamedTuple):
@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 def detokenised(words: Sequence[str], tags: Sequence[str]) -> str:
-    """A sentence as it would be printed: n words, and their n Penn Treebank tags with HYPH."""
+    """A sentence as it would be printed, from n words and their n Penn Treebank tags with HYPH."""
     text = words[0]
     for i in range(1, len(words)):
         joined = _joined(words[i - 1], tags[i - 1], words[i], tags[i], text)
@@ -50,7 +50,7 @@ def detokenised(words: Sequence[str], tags: Sequence[str]) -> str:
 
 
 def _joined(left: str, left_tag: str, word: str, tag: str, text: str) -> bool:
-    """Whether no space stands between two words; `text` is the sentence up to the left one."""
+    """Whether there is no space between two words; `text` is the sentence up to the left one."""
     if "HYPH" in (left_tag, tag) or not _JOINING.isdisjoint((left, word)):
         return True
     if tag in ("''", "-RRB-") or word in _CLOSING or left_tag in ("``", "-LRB-") or left in _OPENING:
@@ -73,7 +73,7 @@ _SPLIT_WORDS = {("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("l
 
 
 def is_heading(words: Sequence[str]) -> bool:
-    """Whether a sentence ends without a mark, references such as [3] aside; so do list items and lines of verse."""
+    """Whether a sentence ends without a mark, except references such as [3]; true for list items and verse as well."""
     text = _REFERENCES.sub("", " ".join(words)).rstrip(" \"'”’)]")
     return not text or text[-1].isalnum()
 
@@ -104,7 +104,7 @@ TEXTS = {each.__name__: each for each in (paragraphs, spaces)}
 
 
 def read_documents(gold: Path, documents: Path | None) -> list[list[TreebankSentence]]:
-    """The treebank's sentences by document; all are one without the table (name, genre, first sentence, number)."""
+    """The treebank's sentences by document, from a table (name, genre, first sentence, number); without it, as one."""
     sentences = list(read_treebank(gold))
     if documents is None:
         return [sentences]
@@ -113,7 +113,7 @@ def read_documents(gold: Path, documents: Path | None) -> list[list[TreebankSent
 
 
 def score(gold: Iterable[Sequence[int]], predicted: Iterable[Sequence[int]]) -> dict[str, float]:
-    """The agreement on where sentences begin inside lines: the beginning of a line, 0, does not count."""
+    """The agreement on where sentences begin inside lines; the beginning of a line, 0, does not count."""
     common = in_gold = in_predicted = 0
     for gold_starts, predicted_starts in zip(gold, predicted, strict=True):
         expected, found = set(gold_starts) - {0}, set(predicted_starts) - {0}
@@ -217,7 +217,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     documents = read_documents(options.gold, options.documents)
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the processes to come
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the processes started below
     results = {
         each: harness.apart(partial(measure, each, documents))[0]
         for each in SPLITTERS

@@ -1,6 +1,6 @@
-"""Each benchmark at its smallest, a line each: `make bench-smoke`. Exit status 1 if one fails.
+"""Runs each benchmark at its smallest and prints a line for each: `make bench-smoke`. Exit status 1 if one fails.
 
-On the sample that phrasemill ships, and on a treebank of the test data (PHRASEMILL_TEST_DATA, default ../shared/data).
+Input: the shipped sample, and a treebank of the test data (PHRASEMILL_TEST_DATA, default ../shared/data).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEW = "--max-documents 6 --shard-bytes 60000"
 
 
 def commands(folder: Path) -> dict[str, str]:
-    """By benchmark. `folder` has a chapter in `book.txt`, and takes all that is written."""
+    """The arguments of each benchmark. `folder` has a chapter in `book.txt`, and receives all output."""
     dump, book, gold = sample_inputs()[0], folder / "book.txt", TEST_DATA / "treebanks/gum/dev.ptb"
     return {
         "parsers": f"--text {book} --parsers phrasemill,spacy,corenlp",

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from pipelines import (
-    count_phrases,
-    extract_documents,
-    find_mentions,
-    mentions,
-    mine_contexts,
-    mine_mentions,
-    parse_sentences,
-    rejects,
-    report,
-    status,
-)
+from importlib import import_module
 
 COMMANDS = [
-    each.COMMAND
-    for each in (mine_contexts, mine_mentions, extract_documents, parse_sentences, count_phrases, find_mentions)
+    import_module(f"pipelines.{name}").COMMAND
+    for name in (
+        "mine_contexts",
+        "mine_mentions",
+        "extract_documents",
+        "parse_sentences",
+        "count_phrases",
+        "find_mentions",
+    )
 ]
-TOOLS = {
-    "status": status.DESCRIPTION,
-    "rejects": rejects.DESCRIPTION,
-    "report": report.DESCRIPTION,
-    "mentions": mentions.DESCRIPTION,
-}
+TOOLS = [import_module(f"pipelines.{name}").TOOL for name in ("status", "rejects", "report", "mentions")]
 
 if __name__ == "__main__":
     width = max(len(command.module) for command in COMMANDS)
     for command in COMMANDS:
         print(f"python -m pipelines.{command.module:<{width}}  {command.description}")
     print()
-    for tool, description in TOOLS.items():
-        print(f"python -m pipelines.{tool + ' DIR':<{width}}  {description}")
+    for tool in TOOLS:
+        print(f"python -m pipelines.{tool.module + ' DIR':<{width}}  {tool.description}")

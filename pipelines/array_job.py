@@ -6,14 +6,12 @@ with `--resume` follows the slices: it does what they left undone, closes the st
 
 from __future__ import annotations
 
-import argparse
-import functools
+import importlib
 import sys
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from pipelines import options
-from pipelines.cli import command_line
+from pipelines.cli import Command
 from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
@@ -22,26 +20,14 @@ from pipelines.engine.lease import refuse_second
 from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
+from pipelines.options import InputOptions, RunOptions
 from schemas.errors import UserError
+from schemas.kind import Kind
 from schemas.manifest import is_dataset, read_manifest
+from schemas.options import Chosen
 
 
-class _Maker(NamedTuple):
-    """The command that makes a dataset from the one before it, and the groups of options that concern it."""
-
-    module: str
-    groups: tuple[Callable[[argparse.ArgumentParser], object], ...]
-
-
-_MAKERS = {
-    "Document": _Maker("extract_documents", (functools.partial(options.add_input, takes=""),)),
-    "Sentence": _Maker("parse_sentences", (options.add_parsing,)),
-    "Phrase": _Maker("count_phrases", (options.add_documents, options.add_phrases)),
-    "Mention": _Maker("find_mentions", (options.add_mentions,)),
-}
-
-
-def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> None:
+def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
     """UserError unless all datasets before the last are there; it names the first that is not, and what makes it."""
     for number, dataset in enumerate(chain[:-1]):
         build = dataset.build
@@ -49,24 +35,33 @@ def require_finished(chain: Sequence[ChainDataset], chosen: argparse.Namespace) 
             continue
         if not is_dataset(dataset.folder):
             begun = build.begun_fingerprint() == build.fingerprint
-            make = f"finish it first: {_making(chain, number, chosen)} --resume"
+            make = f"finish it first: {_making(chain, number, chosen, resume=True)}"
             if not begun:
                 make = f"make it first, whole or in slices of its own: {_making(chain, number, chosen)}"
             raise UserError(f"{dataset.folder}: is not there yet, and --units needs it finished; {make}")
         if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
             raise UserError(
                 f"{dataset.folder}: holds a dataset made from other inputs or with other options; choose another "
-                f"--output, or make it again: {_making(chain, number, chosen)} --overwrite"
+                f"--output, or make it again: {_making(chain, number, chosen, overwrite=True)}"
             )
 
 
-def _making(chain: Sequence[ChainDataset], number: int, chosen: argparse.Namespace) -> str:
+def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **changes: Any) -> str:
+    """What one types to make a dataset of the chain from the one before it, with the options that concern it."""
     build = chain[number].build
     assert build is not None
-    maker = _MAKERS[build.kind.record]
-    before = ["--input", str(chain[number - 1].folder)] if number else []
-    own = options.as_arguments(chosen, maker.groups)
-    return command_line(maker.module, [*before, *own, "--output", str(build.output)])
+    command = _maker(build.kind)
+    own: list[Any] = [chosen[each] for each in command.flags.groups if each is not RunOptions]
+    if number:
+        before = chain[number - 1].folder
+        done = _maker(read_manifest(before).kind).flags.groups
+        own = [InputOptions(input=(str(before),)), *(each for each in own if type(each) not in done)]
+    return command.line(*own, RunOptions(output=str(build.output), **changes))
+
+
+def _maker(kind: Kind) -> Command:
+    command: Command = importlib.import_module(f"pipelines.{kind.command}").COMMAND
+    return command
 
 
 def run_slice(

@@ -5,7 +5,6 @@ What is heavy is imported when it is needed: `--help` and a mistyped flag take a
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import shlex
@@ -13,14 +12,16 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines import options
-from pipelines.engine.limits import LIMITS, Limits
+from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
 from schemas.errors import UserError
+from schemas.options import Chosen, Flags, declared
 from schemas.process import leave_out_pandas, limit_threads, silence
-from schemas.storage.addresses import checked_arguments, is_address
+from schemas.storage.addresses import is_address
 from schemas.storage.errors import storage_error
+from transforms.sources.options import DocumentOptions, ReadOptions
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
@@ -34,14 +35,55 @@ SMALL_INPUT = 1 << 16
 
 
 class Command(NamedTuple):
-    """A pipeline as a command. `build` gives the datasets in order, the last of them the output."""
+    """A pipeline as a command.
+
+    `options` are its classes of options, beyond those of every command. `build` gives the datasets in order, the last
+    of them the output.
+    """
 
     module: str
     description: str
     output: str
     takes: str
-    groups: tuple[Callable[[argparse.ArgumentParser], None], ...]
-    build: Callable[[Given, argparse.Namespace, Folder], list[ChainDataset]]
+    options: tuple[type, ...]
+    build: Callable[[Given, Chosen, Folder], list[ChainDataset]]
+
+    @property
+    def flags(self) -> Flags:
+        return Flags(
+            f"python -m pipelines.{self.module}",
+            (RunOptions(output=self.output), InputOptions, *_READING, *self.options),
+            usage=f"python -m pipelines.{self.module} [--input PATH ...] [--output DIR] [option ...]",
+            description=f"{self.description} Takes {self.takes}.",
+            epilog="Flags of Apache Beam pass through. docs/ has a page for each task.",
+        )
+
+    def parse(self, arguments: Sequence[str]) -> tuple[Chosen, list[str]]:
+        """The options, and the flags that are Beam's. UserError for a flag that is neither, naming the nearest."""
+        flags = self.flags
+        chosen, beam_args = flags.parse_known(arguments)
+        if beam_args:
+            check_beam_flags(beam_args, flags.names)
+        chosen[RunOptions].check(beam_args)
+        return chosen, beam_args
+
+    def line(self, *chosen: Any, beam_args: Sequence[str] = ()) -> str:
+        """What one types to run it with these options; without credentials, which belong into the environment."""
+        ordered = sorted(chosen, key=lambda each: (type(each) is RunOptions, type(each) is not InputOptions))
+        arguments = shown_arguments([*self.flags.arguments(*ordered), *beam_args])
+        return shlex.join([python(), "-m", f"pipelines.{self.module}", *arguments])
+
+
+_READING = (DocumentOptions, ReadOptions)
+"""The options of raw text, which every command takes."""
+
+
+class Tool(NamedTuple):
+    """A command that looks at datasets; the module of the same name in `pipelines/tools` does it."""
+
+    module: str
+    description: str
+    options: type
 
 
 def python() -> str:
@@ -50,43 +92,32 @@ def python() -> str:
     return "python" if here.startswith(os.pardir) else here
 
 
-def command_line(module: str, arguments: Sequence[str]) -> str:
-    """What one types to run a module of the pipelines; without credentials, which belong into the environment."""
-    return shlex.join([python(), "-m", f"pipelines.{module}", *options.shown_arguments(arguments)])
-
-
-def run_command(command: Command, arguments: Sequence[str]) -> str:
-    """What one types for a run; without credentials, which belong into the environment."""
-    return command_line(command.module, arguments)
-
-
-def resume_command(command: Command, arguments: Sequence[str]) -> str:
-    """What one types to go on with a run."""
-    return run_command(command, [*_without(arguments, "--resume", "--overwrite"), "--resume"])
-
-
-def _without(arguments: Sequence[str], *flags: str) -> list[str]:
-    """Arguments less some flags without a value."""
-    return [each for each in arguments if each not in flags]
-
-
-def _without_units(arguments: Sequence[str]) -> list[str]:
-    """Arguments less --units and its value."""
-    kept: list[str] = []
-    value = False
-    for each in arguments:
-        if not value and each.partition("=")[0] != "--units":
-            kept.append(each)
-        value = each == "--units"
-    return kept
-
-
 def _absolute(place: str) -> str:
     return place if is_address(place) else os.path.abspath(place)
 
 
+def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
+    """The options with absolute paths, for workers whose working directory is another, and the paths."""
+    found, places = chosen, []
+    for options in chosen:
+        for each in declared(options):
+            value = getattr(options, each.name)
+            if each.option.place and value:
+                absolute = [_absolute(one) for one in (value if each.option.repeated else [value])]
+                changed = {each.name: tuple(absolute) if each.option.repeated else absolute[0]}
+                found = found.with_(replace(found[type(options)], **changed))
+                places += absolute
+    return found, places
+
+
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
-    """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status."""
+    """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status.
+
+    A module that runs as a program has the name `__main__`, by which other processes do not find its classes, such as
+    stages. So the command is taken from the module of its name.
+    """
+    if command is getattr(sys.modules["__main__"], "COMMAND", None):
+        command = importlib.import_module(f"pipelines.{command.module}").COMMAND
     silence()
     limit_threads()
     received: list[int] = []
@@ -108,12 +139,13 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
             signal.signal(each, handler)
 
 
-def run_tool(name: str, parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
     """Run one of `pipelines/tools`, with errors as `main` has them. Returns the exit status."""
     try:
-        chosen = parser.parse_args(checked_arguments(arguments))
+        flags = Flags(f"python -m pipelines.{tool.module}", (tool.options,), description=tool.description)
+        chosen: Any = flags.parse(arguments)[tool.options]
         leave_out_pandas()
-        return int(importlib.import_module(f"pipelines.tools.{name}").run(chosen))
+        return int(importlib.import_module(f"pipelines.tools.{tool.module}").run(chosen))
     except BaseException as error:
         return _failed(error)
 
@@ -139,95 +171,85 @@ def _failed(error: BaseException) -> int:
 
 
 def _run(command: Command, arguments: Sequence[str]) -> int:
-    parser = options.command(command.module, command.description, output=command.output)
-    options.add_input(parser, takes=command.takes)
-    for add in command.groups:
-        add(parser)
-    chosen, beam_args = options.parse(parser, arguments)
-    if not chosen.input:
+    typed, beam_args = command.parse(arguments)
+    chosen = typed
+    if not chosen[InputOptions].input:
         print("no --input: taking the sample that comes with phrasemill (docs/sources.md)")
+        chosen = chosen.with_(replace(chosen[InputOptions], input=_sample()))
     leave_out_pandas()
-    inputs = chosen.input or _sample()
     from pipelines import corpus
     from schemas.storage.folder import Folder
 
     submission = None
-    if chosen.runner != "DirectRunner":
-        inputs = [_absolute(each) for each in inputs]  # a worker's working directory is another
-        chosen.output = _absolute(chosen.output)
-        if getattr(chosen, "documents", None):
-            chosen.documents = _absolute(chosen.documents)
-        tables = getattr(chosen, "tables", [])
-        tables[:] = map(_absolute, tables)
-        if not chosen.plan:
+    if chosen[RunOptions].runner != "DirectRunner":
+        chosen, places = with_absolute_places(chosen)
+        if not chosen[RunOptions].plan:
             from pipelines.engine import preflight
 
-            submission = preflight.prepare(chosen.runner, beam_args, [*inputs, *tables, chosen.output])
-    source = corpus.given(inputs, input_format=chosen.input_format)
+            submission = preflight.prepare(chosen[RunOptions].runner, beam_args, places)
+    source = corpus.given(chosen[InputOptions].input, input_format=chosen[InputOptions].input_format)
     for notice in [*(source.raw.notices if source.raw else ()), *(submission.notices if submission else ())]:
         print(notice)
-    chain = command.build(source, chosen, Folder(chosen.output))
+    run = chosen[RunOptions]
+    chain = command.build(source, chosen, Folder(run.output))
     if chain[-1].build is None:
         raise UserError(f"{chain[-1].folder}: the input is what this command would write: nothing to do")
-    if chosen.units:
-        _slice(command, arguments, chosen, chain)
-    elif chosen.plan:
-        _plan(command, arguments, chosen, chain)
+
+    def line(**changes: Any) -> str:
+        return command.line(*typed.with_(replace(typed[RunOptions], **changes)), beam_args=beam_args)
+
+    if run.units:
+        _slice(typed, chain, line)
+    elif run.plan:
+        _plan(run, chain, line)
     else:
         size = source.size + corpus.size_of_files(chain)
-        _whole(command, arguments, chosen, chain, _executor(chosen, size, submission, beam_args))
+        _whole(run, chain, line, _executor(run, size, submission, beam_args))
     return 0
 
 
-def _sample() -> list[str]:
+def _sample() -> tuple[str, ...]:
     from transforms.sources.sample import sample_inputs
 
-    return [str(path) for path in sample_inputs()]
+    return tuple(str(path) for path in sample_inputs())
 
 
-def _slice(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[ChainDataset]
-) -> None:
+def _slice(chosen: Chosen, chain: Sequence[ChainDataset], line: Callable[..., str]) -> None:
     from pipelines.array_job import require_finished, run_slice
     from pipelines.engine.worker_pool import usable_cores
 
     require_finished(chain, chosen)
-    build = chain[-1].build
+    run, build = chosen[RunOptions], chain[-1].build
     assert build is not None
+    assert run.units is not None
     said = run_slice(
         build,
-        chosen.units,
-        workers=chosen.workers or usable_cores(),
-        limits=_limits(chosen),
-        max_reject_rate=chosen.max_reject_rate,
-        command=run_command(command, _without(arguments, "--resume")),
-        finish=resume_command(command, _without_units(arguments)),
+        run.units,
+        workers=run.workers or usable_cores(),
+        limits=run.limits,
+        max_reject_rate=run.max_reject_rate,
+        command=line(resume=False),
+        finish=line(resume=True, units=None),
     )
     print(said)
 
 
-def _plan(
-    command: Command, arguments: Sequence[str], chosen: argparse.Namespace, chain: Sequence[ChainDataset]
-) -> None:
+def _plan(run: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str]) -> None:
     from pipelines import planning
     from pipelines.engine.worker_pool import usable_cores
 
     planning.show(
         chain,
-        _to_build(chain, chosen),
-        runner=chosen.runner,
-        workers=chosen.workers or usable_cores(),
-        max_reject_rate=chosen.max_reject_rate,
-        run=run_command(command, _without(arguments, "--plan")),
+        _to_build(chain, run),
+        runner=run.runner,
+        workers=run.workers or usable_cores(),
+        max_reject_rate=run.max_reject_rate,
+        run=line(plan=False),
     )
 
 
 def _whole(
-    command: Command,
-    arguments: Sequence[str],
-    chosen: argparse.Namespace,
-    chain: Sequence[ChainDataset],
-    executor: Callable[[], Executor],
+    chosen: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str], executor: Callable[[], Executor]
 ) -> None:
     from pipelines import summary
     from pipelines.engine.driver import run
@@ -242,7 +264,7 @@ def _whole(
         build.begin(resume=chosen.resume)
     progress = Progress()
     if todo:
-        resume = resume_command(command, arguments)
+        resume = line(resume=True, overwrite=False)
         try:
             run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
         except BaseException:
@@ -251,14 +273,14 @@ def _whole(
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
 
 
-def _to_build(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> list[DatasetBuild]:
+def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
     """The datasets of a chain that are not there yet; says which are."""
     todo = []
     for dataset in chain:
         if dataset.build is None:
             continue
         reuse = dataset is not chain[-1]
-        if dataset.build.check(resume=chosen.resume, overwrite=chosen.overwrite, reuse=reuse):
+        if dataset.build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse):
             todo.append(dataset.build)
         else:
             print(f"{dataset.folder}: is there already and fits: taken as it is")
@@ -266,10 +288,10 @@ def _to_build(chain: Sequence[ChainDataset], chosen: argparse.Namespace) -> list
 
 
 def _executor(
-    chosen: argparse.Namespace, size: int, submission: Submission | None, beam_args: Sequence[str]
+    run: RunOptions, size: int, submission: Submission | None, beam_args: Sequence[str]
 ) -> Callable[[], Executor]:
     """Where the units are to be done. `size`: bytes of the input."""
-    if submission is None and not (beam_args or chosen.workers) and size <= SMALL_INPUT:
+    if submission is None and not (beam_args or run.workers) and size <= SMALL_INPUT:
         from pipelines.engine.executors import InlineExecutor
 
         return InlineExecutor
@@ -277,8 +299,4 @@ def _executor(
     from pipelines.engine.preflight import HERE
 
     job = submission or HERE._replace(arguments=[*beam_args])
-    return lambda: BeamExecutor(job, workers=chosen.workers, limits=_limits(chosen))
-
-
-def _limits(chosen: argparse.Namespace) -> Limits:
-    return LIMITS._replace(stalled=chosen.stall_limit, idle=min(LIMITS.idle, chosen.stall_limit))
+    return lambda: BeamExecutor(job, workers=run.workers, limits=run.limits)

@@ -7,12 +7,10 @@ What lies between the input and the output is kept beside the output: `<output>-
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.options import choice_of_labels, parser_options
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, Count, Select
 from pipelines.stages.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
@@ -21,12 +19,15 @@ from schemas import kinds
 from schemas.errors import UserError
 from schemas.kind import Kind
 from schemas.manifest import Input, Manifest, read_manifest
+from schemas.options import Chosen
 from schemas.storage.folder import Folder
-from transforms.contexts.windows import WindowRules
-from transforms.parsing.registry import MEANS, parser_identity
-from transforms.phrases.normalise import PhraseRules
-from transforms.sources.formats import ReadOptions
+from transforms.contexts.options import Occurrences, WindowRules
+from transforms.options import Draws
+from transforms.parsing.options import GivenSentences, ParsingOptions
+from transforms.parsing.registry import parser_identity
+from transforms.phrases.options import PhraseRules, Vocabulary
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
+from transforms.sources.options import DocumentOptions, ReadOptions
 
 
 class ChainDataset(NamedTuple):
@@ -77,7 +78,7 @@ def holds(source: Given, kind: Kind) -> bool:
 
 def documents(
     source: Given,
-    options: argparse.Namespace,
+    options: Chosen,
     output: Folder,
     *,
     takes: str = "raw text, documents or sentences",
@@ -90,22 +91,17 @@ def documents(
             raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give {takes}")
         return source.dataset
     files = [SourceFile(each.filesystem, each.file, each.format.name) for each in source.raw.inputs]
+    taken = options[DocumentOptions]
     formats = sorted({each.format for each in files})
     stage = Extract(
         formats=tuple((name, FORMATS[name].version) for name in formats),
-        read=ReadOptions(
-            text_column=options.text_column,
-            max_page_bytes=options.max_page_bytes,
-            max_document_bytes=options.max_document_bytes,
-            max_nodes=options.max_nodes,
-            max_depth=options.max_depth,
-        ),
-        shard_bytes=options.shard_bytes,
-        on_corrupt=options.on_corrupt,
-        max_documents=options.max_documents,
-        sample_rate=options.sample_documents,
-        sample_seed=options.sample_seed,
-        dedup=options.dedup,
+        read=options[ReadOptions],
+        shard_bytes=taken.shard_bytes,
+        on_corrupt=taken.on_corrupt,
+        max_documents=taken.max_documents,
+        sample_rate=taken.sample_rate,
+        sample_seed=taken.sample_seed,
+        dedup=taken.dedup,
         files=tuple(files),
     )
     inputs = tuple(
@@ -119,27 +115,24 @@ def documents(
             stages=(stage, FindDuplicateIds(), FindDuplicates(), Drop()),
             inputs=inputs,
             options=stage.settings(),
-            seed=options.sample_seed if options.sample_documents < 1 else None,
+            seed=taken.sample_seed if taken.sample_rate < 1 else None,
         )
     )
 
 
-def sentences(
-    source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
-) -> list[ChainDataset]:
+def sentences(source: Given, options: Chosen, output: Folder, documents_output: Folder) -> list[ChainDataset]:
     """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
     if holds(source, kinds.sentences.KIND):
         assert source.dataset is not None
         assert source.manifest is not None
-        return [documents_of(source.dataset, source.manifest, options.documents), source.dataset]
+        return [documents_of(source.dataset, source.manifest, options[GivenSentences].documents), source.dataset]
     before = documents(source, options, documents_output)
-    settings = parser_options(options)
-    means = tuple(each for each in settings if each[0] in MEANS.get(options.parser, ()))
+    parsing = options[ParsingOptions]
     stage = Parse(
-        parser=options.parser,
-        parser_options=tuple(each for each in settings if each not in means),
+        parser=parsing.parser,
+        parser_options=parsing.output_options(),
         documents=before.folder.uri,
-        means=means,
+        runtime_options=parsing.runtime_options(),
     )
     build = DatasetBuild(
         output=output,
@@ -147,7 +140,7 @@ def sentences(
         stages=(stage,),
         inputs=(before.as_input,),
         options=stage.settings(),
-        models=(parser_identity(options.parser, **dict(settings))._asdict(),),
+        models=(parser_identity(parsing.parser, **dict(parsing.settings()))._asdict(),),
     )
     return [before, built(build)]
 
@@ -166,30 +159,16 @@ def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | Non
     return ChainDataset(found, documents_manifest.fingerprint)
 
 
-def phrase_rules(options: argparse.Namespace) -> PhraseRules:
-    return PhraseRules(
-        labels=choice_of_labels(options.labels),
-        max_tokens=options.max_phrase_tokens,
-        lowercase=not options.keep_case,
-        strip_punctuation=not options.keep_punctuation,
-        strip_determiners=not options.keep_determiners,
-        drop_pronouns=not options.keep_pronouns,
-        drop_numbers=not options.keep_numbers,
-    )
-
-
-def phrases(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
+def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Sentences -> the most frequent phrases."""
-    most = options.max_phrases
-    if most is None and options.min_frequency is None:
-        most = 100_000  # Phrase-BERT, section 3
-    add_up = AddUp(max_phrases=most, min_frequency=options.min_frequency or 1)
-    count = Count(rules=phrase_rules(options), sentences=before.folder.uri)
+    vocabulary = options[Vocabulary]
+    count = Count(rules=options[PhraseRules], sentences=before.folder.uri)
+    add_up = AddUp(max_phrases=vocabulary.most, min_frequency=vocabulary.min_frequency or 1)
     return built(
         DatasetBuild(
             output=output,
             kind=kinds.phrases.KIND,
-            stages=(count, add_up, Select(max_phrases=most)),
+            stages=(count, add_up, Select(max_phrases=vocabulary.most)),
             inputs=(before.as_input,),
             options=count.settings() | add_up.settings(),
         )
@@ -197,25 +176,18 @@ def phrases(before: ChainDataset, options: argparse.Namespace, output: Folder) -
 
 
 def contexts(
-    documents: ChainDataset, sentences: ChainDataset, phrases: ChainDataset, options: argparse.Namespace, output: Folder
+    documents: ChainDataset, sentences: ChainDataset, phrases: ChainDataset, options: Chosen, output: Folder
 ) -> ChainDataset:
     """Phrases + sentences + documents -> masked contexts in triplets."""
-    rules = phrase_rules(options)
     texts, parsed, vocabulary = (each.folder.uri for each in (documents, sentences, phrases))
-    window = WindowRules(
-        window=options.window,
-        placement=options.placement,
-        mask_token=options.mask_token,
-        mask_others=not options.keep_other_occurrences,
-    )
-    most, seed = options.contexts_per_phrase, options.seed
-    choose = Choose(rules=rules, contexts_per_phrase=most, seed=seed, sentences=parsed, phrases=vocabulary)
+    rules, draws, most = options[PhraseRules], options[Draws], options[Occurrences].contexts_per_phrase
+    choose = Choose(rules=rules, contexts_per_phrase=most, seed=draws.seed, sentences=parsed, phrases=vocabulary)
     keep = Keep(contexts_per_phrase=most, sentences=parsed, phrases=vocabulary)
     cut = Cut(
-        window=window,
+        window=options[WindowRules],
         rules=rules,
-        validation_rate=options.validation_rate,
-        seed=seed,
+        validation_rate=draws.validation_rate,
+        seed=draws.seed,
         sentences=parsed,
         documents=texts,
     )
@@ -226,7 +198,7 @@ def contexts(
             stages=(choose, keep, cut, Order()),
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
             options=choose.settings() | cut.settings(),
-            seed=seed,
+            seed=draws.seed,
         )
     )
 

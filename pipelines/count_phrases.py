@@ -5,19 +5,20 @@ python -m pipelines.count_phrases --input out/sentences --output out/phrases
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import options
 from pipelines.cli import Command, main
+from schemas.options import Chosen
+from transforms.parsing.options import GivenSentences, ParsingOptions
+from transforms.phrases.options import PhraseRules, Vocabulary
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
@@ -29,7 +30,7 @@ COMMAND = Command(
     description="Sentences to the most frequent phrases, counted exactly.",
     output="out/phrases",
     takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
-    groups=(options.add_parsing, options.add_phrases),
+    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary),
     build=build,
 )
 

@@ -5,18 +5,18 @@ python -m pipelines.extract_documents --input enwiki.xml.bz2 --output out/docume
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
+from schemas.options import Chosen
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     return [corpus.documents(source, options, output)]
@@ -27,7 +27,7 @@ COMMAND = Command(
     description="Raw text to documents: plain text with links.",
     output="out/documents",
     takes="a file, folder, glob or URI of raw text",
-    groups=(),
+    options=(),
     build=build,
 )
 

@@ -5,19 +5,19 @@ python -m pipelines.find_mentions --input out/documents --output out/mentions
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import options
 from pipelines.cli import Command, main
+from schemas.options import Chosen
+from transforms.mentions.options import MentionRules, Tables
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import mention_corpus
 
     return mention_corpus.mentions(source, options, output, output.beside("-documents"))
@@ -28,7 +28,10 @@ COMMAND = Command(
     description="Wikipedia or documents to hyperlink mentions with their entities.",
     output="out/mentions",
     takes="a Wikipedia dump (XML or HTML), or a documents dataset",
-    groups=(options.add_mentions,),
+    options=(
+        Tables,
+        MentionRules,
+    ),
     build=build,
 )
 

@@ -6,24 +6,24 @@ Like `pipelines/corpus.py`, which has what comes before. The mentions and aliase
 
 from __future__ import annotations
 
-import argparse
 import posixpath
+from collections.abc import Sequence
 
 from pyarrow import fs
 
 from pipelines.corpus import ChainDataset, Given, built, documents, holds
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.options import kinds_of_pairs
 from pipelines.stages.aliases import CountSurfaces, PairAliases
 from pipelines.stages.mentions import FindMentions, Follow, JoinTables, ReadTables, Resolve, SqlFile, Targets
 from pipelines.stages.pairs import Fetch, Group, OrderPairs, Pair
 from schemas import kinds
 from schemas.errors import UserError
 from schemas.manifest import Input
+from schemas.options import Chosen
 from schemas.storage.folder import Folder
-from transforms.mentions.finding import MentionRules
-from transforms.mentions.masking import MaskRules, identified
-from transforms.mentions.pairs import PairRules
+from transforms.mentions.masking import identified
+from transforms.mentions.options import AliasRules, MaskRules, MentionRules, PairColumns, PairRules, Tables
+from transforms.options import Draws
 from transforms.sources.inputs import address_of, file_sha256, locate
 from transforms.sources.sql_tables import open_table
 
@@ -31,19 +31,17 @@ LINKED_FORMATS = ("wikipedia-xml", "wikipedia-html")
 """Formats that have hyperlinks."""
 
 
-def mentions(
-    source: Given, options: argparse.Namespace, output: Folder, documents_output: Folder
-) -> list[ChainDataset]:
+def mentions(source: Given, options: Chosen, output: Folder, documents_output: Folder) -> list[ChainDataset]:
     """Documents -> mentions, with the documents; or the mentions dataset that was given."""
     if source.dataset is not None and holds(source, kinds.mentions.KIND):
-        if options.tables:
+        if options[Tables].tables:
             raise UserError(f"--tables: the targets of {source.dataset.folder} are resolved already; leave it out")
         return [source.dataset]
     _require_links(source)
     before = documents(source, options, documents_output, takes="raw text, documents or mentions")
-    dumps, inputs = _dumps(options.tables)
+    dumps, inputs = _dumps(options[Tables].tables)
     texts = before.folder.uri
-    find = FindMentions(rules=mention_rules(options), documents=texts)
+    find = FindMentions(rules=options[MentionRules], documents=texts)
     stages = (
         ReadTables(documents=texts, dumps=dumps),
         JoinTables(),
@@ -76,7 +74,7 @@ def _require_links(source: Given) -> None:
             raise UserError(f"{source.dataset.folder}: its documents have no hyperlinks; {remedy}")
 
 
-def _dumps(tables: list[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
+def _dumps(tables: Sequence[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
     """The SQL dumps that --tables names, sorted by name."""
     found = []
     for given in tables:
@@ -105,24 +103,10 @@ def _dumps(tables: list[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...]]:
     return tuple(each for _, each in found), tuple(inputs)
 
 
-def mention_rules(options: argparse.Namespace) -> MentionRules:
-    return MentionRules(
-        max_mention_words=options.max_mention_words,
-        max_sentence_words=options.max_sentence_words,
-        drop_numbers=not options.keep_numbers,
-        drop_dates=not options.keep_dates,
-        drop_lists=not options.keep_lists,
-        drop_whole_sentences=not options.keep_whole_sentences,
-        drop_disambiguation=not options.keep_disambiguation,
-        drop_red_links=options.drop_red_links,
-        own_titles=options.own_titles,
-        repeated_anchors=options.repeated_anchors,
-    )
-
-
-def aliases(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
+def aliases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Mentions -> pairs of surfaces of one entity."""
-    pair = PairAliases(aliases_per_entity=options.aliases_per_entity, min_count=options.min_alias_count)
+    rules = options[AliasRules]
+    pair = PairAliases(aliases_per_entity=rules.aliases_per_entity, min_count=rules.min_count)
     return built(
         DatasetBuild(
             output=output,
@@ -134,36 +118,31 @@ def aliases(before: ChainDataset, options: argparse.Namespace, output: Folder) -
     )
 
 
-def pairs(before: ChainDataset, options: argparse.Namespace, output: Folder) -> ChainDataset:
+def pairs(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Mentions -> pairs of mentions of one entity or of one surface."""
-    rules = PairRules(
-        kinds=kinds_of_pairs(options),
-        mentions_per_key=options.mentions_per_key,
-        partners=options.partners,
-        all_pairs=options.all_pairs,
-    )
-    masks = _mask_rules(options)
+    rules, draws, masks = options[PairRules], options[Draws], _mask_rules(options)
     texts = before.folder.uri
-    group = Group(rules=rules, validation_rate=options.validation_rate, seed=options.seed, mentions=texts)
+    group = Group(rules=rules, validation_rate=draws.validation_rate, seed=draws.seed, mentions=texts)
     order = OrderPairs(masks=masks)
     return built(
         DatasetBuild(
             output=output,
             kind=kinds.mention_pairs.KIND if masks is None else kinds.mention_pairs.MASKED_KIND,
-            stages=(group, Pair(rules=rules, seed=options.seed, mentions=texts), Fetch(mentions=texts), order),
+            stages=(group, Pair(rules=rules, seed=draws.seed, mentions=texts), Fetch(mentions=texts), order),
             inputs=(before.as_input,),
             options=group.settings() | order.settings(),
-            seed=options.seed,
+            seed=draws.seed,
         )
     )
 
 
-def _mask_rules(options: argparse.Namespace) -> MaskRules | None:
+def _mask_rules(options: Chosen) -> MaskRules | None:
     """How sentences are to be masked, None if at load time."""
-    if options.tokenizer and options.masks != "subtokens":
+    rules = options[MaskRules]
+    if rules.tokenizer and rules.masks != "subtokens":
         raise UserError("--tokenizer: is for --masks=subtokens; leave it out, or give that, too")
-    if not options.masked:
-        if options.masks != "one":
+    if not options[PairColumns].masked:
+        if rules.masks != "one":
             raise UserError("--masks: says how --masked masks; give that, too")
         return None
-    return identified(MaskRules(mask_token=options.mask_token, masks=options.masks, tokenizer=options.tokenizer or ""))
+    return identified(rules)

@@ -5,23 +5,30 @@ python -m pipelines.mentions out/mention-pairs-mentions Q84 --limit 20
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipelines.cli import run_tool
+from pipelines.cli import Tool, run_tool
+from schemas.options import natural, option
 
-DESCRIPTION = "All mentions of an entity, by Wikidata id or title, in a mentions dataset."
+
+@dataclass(frozen=True)
+class Mentions:
+    """Of which entity."""
+
+    dataset: str = option(flag="DIR", place=True, help="a mentions dataset")
+    entity: str = option(flag="ENTITY", help='a Wikidata id ("Q84") or the title of a page ("London")')
+    limit: int = option(20, takes=natural, metavar="N", help="sentences shown")
+    json: bool = option(False, help="all of them as JSON lines")
+
+
+TOOL = Tool("mentions", "All mentions of an entity, by Wikidata id or title, in a mentions dataset.", Mentions)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where the entity has no mention, 2 where the directory is no mentions dataset."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.mentions", description=DESCRIPTION)
-    parser.add_argument("dataset", metavar="DIR", help="a mentions dataset")
-    parser.add_argument("entity", metavar="ENTITY", help='a Wikidata id ("Q84") or the title of a page ("London")')
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="sentences shown (default 20)")
-    parser.add_argument("--json", action="store_true", help="all of them as JSON lines")
-    return run_tool("mentions", parser, arguments)
+    return run_tool(TOOL, arguments)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,22 @@ context of 120 tokens with the phrase replaced by one [MASK], and the context of
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import options
 from pipelines.cli import Command, main
+from schemas.options import Chosen
+from transforms.contexts.options import Occurrences, WindowRules
+from transforms.options import Draws
+from transforms.parsing.options import GivenSentences, ParsingOptions
+from transforms.phrases.options import PhraseRules, Vocabulary
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
@@ -34,7 +37,7 @@ COMMAND = Command(
     description="Raw text to masked contexts of the most frequent phrases, in triplets (Phrase-BERT).",
     output="out/contexts",
     takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
-    groups=(options.add_parsing, options.add_phrases, options.add_contexts),
+    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary, Occurrences, WindowRules, Draws),
     build=build,
 )
 

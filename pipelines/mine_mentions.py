@@ -8,24 +8,26 @@ words, are a positive pair.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import options
 from pipelines.cli import Command, main
+from pipelines.options import RunOptions
+from schemas.options import Chosen
+from transforms.mentions.options import AliasRules, MaskRules, MentionRules, PairColumns, PairRules, Tables
+from transforms.options import Draws
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import mention_corpus
 
     chain = mention_corpus.mentions(source, options, output.beside("-mentions"), output.beside("-documents"))
     pairs = mention_corpus.pairs(chain[-1], options, output)
-    if options.units:  # a slice is of the pairs, which need no aliases
+    if options[RunOptions].units:  # a slice is of the pairs, which need no aliases
         return [*chain, pairs]
     return [*chain, mention_corpus.aliases(chain[-1], options, output.beside("-aliases")), pairs]
 
@@ -35,7 +37,7 @@ COMMAND = Command(
     description="Wikipedia to pairs of hyperlink mentions of one entity or surface (UCTopic).",
     output="out/mention-pairs",
     takes="a Wikipedia dump (XML or HTML), or a documents or mentions dataset",
-    groups=(options.add_mentions, options.add_pairs),
+    options=(Tables, MentionRules, PairRules, PairColumns, MaskRules, Draws, AliasRules),
     build=build,
 )
 

@@ -5,19 +5,19 @@ python -m pipelines.parse_sentences --input out/documents --output out/sentences
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import options
 from pipelines.cli import Command, main
+from schemas.options import Chosen
+from transforms.parsing.options import ParsingOptions
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
 
 
-def build(source: Given, options: argparse.Namespace, output: Folder) -> list[ChainDataset]:
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     return corpus.sentences(source, options, output, output.beside("-documents"))
@@ -28,7 +28,7 @@ COMMAND = Command(
     description="Documents to sentences with tokens and constituents.",
     output="out/sentences",
     takes="raw text (a file, folder, glob or URI), or a documents dataset",
-    groups=(options.add_parsing,),
+    options=(ParsingOptions,),
     build=build,
 )
 

@@ -5,24 +5,31 @@ python -m pipelines.rejects out/contexts-sentences --reason parser_error --examp
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipelines.cli import run_tool
+from pipelines.cli import Tool, run_tool
+from schemas.options import natural, option
 
-DESCRIPTION = "What a run rejected, with examples, and what it filtered; also while it goes on."
+
+@dataclass(frozen=True)
+class Rejects:
+    """Which rejects, and how many of them."""
+
+    dataset: str = option(flag="DIR", place=True, help="a dataset, or the --output of an unfinished run")
+    reason: str | None = option(None, metavar="R", help="only this reason")
+    stage: str | None = option(None, metavar="S", help="only this stage")
+    examples: int = option(3, takes=natural, metavar="N", help="of each kind")
+    json: bool = option(False, help="for machines")
+
+
+TOOL = Tool("rejects", "What a run rejected, with examples, and what it filtered; also while it goes on.", Rejects)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, or 2 where the directory is neither a dataset nor an unfinished run."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.rejects", description=DESCRIPTION)
-    parser.add_argument("dataset", metavar="DIR", help="a dataset, or the --output of an unfinished run")
-    parser.add_argument("--reason", metavar="R", help="only this reason")
-    parser.add_argument("--stage", metavar="S", help="only this stage")
-    parser.add_argument("--examples", type=int, default=3, metavar="N", help="of each kind (default 3)")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    return run_tool("rejects", parser, arguments)
+    return run_tool(TOOL, arguments)
 
 
 if __name__ == "__main__":

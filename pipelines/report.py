@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipelines.cli import run_tool
+from pipelines.cli import Tool, run_tool
+from schemas.options import option
 
-DESCRIPTION = "Writes report.html of finished datasets again."
+
+@dataclass(frozen=True)
+class Report:
+    """Of which datasets."""
+
+    directories: tuple[str, ...] = option(
+        flag="DIR", repeated=True, place=True, help="a dataset, on a disk or at s3:// or gs://"
+    )
+
+
+TOOL = Tool("report", "Writes report.html of finished datasets again.", Report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, or 2 where a directory is no dataset."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.report", description=DESCRIPTION)
-    parser.add_argument("directories", nargs="+", metavar="DIR", help="a dataset, on a disk or at s3:// or gs://")
-    return run_tool("report", parser, arguments)
+    return run_tool(TOOL, arguments)
 
 
 if __name__ == "__main__":

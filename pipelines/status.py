@@ -5,21 +5,28 @@ python -m pipelines.status out/contexts
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipelines.cli import run_tool
+from pipelines.cli import Tool, run_tool
+from schemas.options import option
 
-DESCRIPTION = "How a run goes, seen from another terminal or machine."
+
+@dataclass(frozen=True)
+class Status:
+    """Which run."""
+
+    dataset: str = option(flag="DIR", place=True, help="the --output of the run, or a dataset beside it")
+    json: bool = option(False, help="for machines")
+
+
+TOOL = Tool("status", "How a run goes, seen from another terminal or machine.", Status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 the dataset is finished or a run is at work on it, 1 a run has ended early, 2 neither."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.status", description=DESCRIPTION)
-    parser.add_argument("dataset", help="the --output of the run, or a dataset beside it")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    return run_tool("status", parser, arguments)
+    return run_tool(TOOL, arguments)
 
 
 if __name__ == "__main__":

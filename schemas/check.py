@@ -10,28 +10,38 @@ such as the text of documents, if it is where the manifest (or --source) says. E
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from schemas.errors import UserError
+from schemas.options import Flags, option
 from schemas.process import leave_out_pandas
-from schemas.storage.addresses import checked_arguments
 from schemas.storage.errors import storage_error
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is checked, and how far."""
+
+    datasets: tuple[str, ...] = option(
+        flag="DIR", repeated=True, place=True, help="a dataset directory, or its address"
+    )
+    source: str | None = option(
+        None,
+        also=("--documents",),
+        place=True,
+        metavar="DIR",
+        help="what it was made from (documents, mentions), if that was moved",
+    )
+    quick: bool = option(False, help="leave out hashes and rows: no data is read")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check each directory; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m schemas.check", description="Verify dataset directories.")
-    parser.add_argument("datasets", nargs="+", metavar="DIR", help="a dataset directory, or its address")
-    parser.add_argument(
-        *("--source", "--documents"),
-        metavar="DIR",
-        help="what it was made from (documents, mentions), if that was moved",
-    )
-    parser.add_argument("--quick", action="store_true", help="leave out hashes and rows: no data is read")
+    flags = Flags("python -m schemas.check", (Check,), description="Verify dataset directories.")
     try:
-        options = parser.parse_args(checked_arguments(arguments))
+        options = flags.parse(arguments)[Check]
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

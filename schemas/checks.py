@@ -344,24 +344,25 @@ class InSplit(Check):
 class Licences(Check):
     """The documents of the rows have the licences that the manifest counts.
 
-    `of_all`: every document has a row. Otherwise the manifest may count more documents.
+    `of_all`: every document has a row. Otherwise the manifest may count more. `are_documents`: each row is a document.
     """
 
-    def __init__(self, manifest: Manifest, *, of_all: bool = True) -> None:
-        self._said, self._of_all = manifest.licences, of_all
+    def __init__(self, manifest: Manifest, *, of_all: bool = True, are_documents: bool = False) -> None:
+        self._said, self._of_all, self._are_documents = manifest.licences, of_all, are_documents
         self._documents: dict[str, list[U64]] = {}
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
         licences = group.table.column("licence")
         for licence in pc.unique(licences).to_pylist():
-            own = pc.unique(group.table.column("doc_id").filter(pc.equal(licences, licence)))
-            self._documents.setdefault(licence, []).append(hashes(own))
+            own = group.table.column("doc_id").filter(pc.equal(licences, licence))
+            self._documents.setdefault(licence, []).append(hashes(own if self._are_documents else pc.unique(own)))
         yield from ()
 
     def totals(self) -> Iterator[tuple[str, str]]:
         for licence in sorted({*self._said, *self._documents}):
             said = self._said.get(licence, 0)
-            found = len(np.unique(np.concatenate([np.empty(0, np.uint64), *self._documents.get(licence, [])])))
+            documents = np.concatenate([np.empty(0, np.uint64), *self._documents.get(licence, [])])
+            found = len(documents if self._are_documents else np.unique(documents))
             if found > said or (self._of_all and found < said):
                 yield "", f"licences: {found:,} documents are {quoted(licence)}; the manifest says {said:,}"
 

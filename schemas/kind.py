@@ -52,6 +52,10 @@ class Source(NamedTuple):
     mirrors: bool = False
 
 
+KINDS: dict[str, Kind] = {}
+"""The kinds that were declared, by record. Those of phrasemill are declared when `schemas.kinds` is imported."""
+
+
 def rows_written(manifest: Manifest) -> Iterator[Problem]:
     """The number of rows is what the last stage wrote."""
     return equal(manifest.rows, manifest.last_written, "rows, and what the last stage wrote")
@@ -101,6 +105,9 @@ class Kind:
     parsed: bool = False
     licence: str = ""
 
+    def __post_init__(self) -> None:
+        KINDS[self.record] = self
+
     @property
     def record(self) -> str:
         return record_name(self.schema)
@@ -111,7 +118,5 @@ class Kind:
 
 
 def _declared(module: str, record: str) -> Kind:
-    from schemas.kinds import KINDS
-
     importlib.import_module(module)
     return KINDS[record]

@@ -1,14 +1,14 @@
-"""Make the small HTML dump that the tests read out of a fragment of an XML dump.
+"""Make the small HTML dump for the tests from a fragment of an XML dump.
 
     npm install --ignore-scripts parsoid@0.11.1
     python scripts/make_html_fixtures.py ../shared/data/corpora/wikipedia/enwiki-fragment.xml.bz2 node_modules/parsoid \
         tests/data/wikipedia-html/enwiki-NS0-20160501-ENTERPRISE-HTML.json.tar.gz
 
-Parsoid, in the last version that was written in JavaScript, renders the pages without a network. What it would ask a
-wiki for stands here: the few templates below, as live Wikipedia renders them (others are empty), pictures of one size,
-and which pages are missing, redirects or disambiguation pages. What newer versions write in another way
-(`_as_of_today`) is put into every second page, so that both are read. (Of its dependencies two are named by
-repository; `"overrides": {"content-type": "1.0.4", "negotiator": "0.6.3"}` in package.json takes them from npm.)
+Parsoid, in its last JavaScript version, renders the pages without a network. What it would request from a wiki is
+here: the few templates below, as live Wikipedia renders them (others are empty), pictures of one size, and which pages
+are missing, redirects or disambiguation pages. Every second page is changed to the output of newer versions
+(`_as_of_today`), so that both are read. (Two of its dependencies are named by repository;
+`"overrides": {"content-type": "1.0.4", "negotiator": "0.6.3"}` in package.json takes them from npm.)
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _red(match: re.Match[str]) -> str:
 
 
 def _as_of_today(html: str) -> str:
-    """What Parsoid writes in another way since 2022."""
+    """The HTML in the form of Parsoid since 2022."""
     html = html.replace("mw:Image", "mw:File").replace("figure-inline", "span")
     html = html.replace('class="mw-ref"', 'class="mw-ref reference"')
     html = re.sub(r"<h([2-6])( [^>]*)>(.*?)</h\1>", r'<div class="mw-heading mw-heading\1"><h\1\2>\3</h\1></div>', html)
@@ -161,7 +161,7 @@ def _as_of_today(html: str) -> str:
 
 
 def record(number: int, page: etree._Element, html: str, redirects: list[str]) -> dict[str, object]:
-    """A page as the dumps of 2024 have it. Its Wikidata id is made up of its page id."""
+    """A page in the form of the dumps of 2024. Its Wikidata id is made up from its page id."""
     title, page_id, revision = page.findtext("{*}title"), page.findtext("{*}id"), page.find("{*}revision")
     url = "https://en.wikipedia.org/wiki/"
     wikitext = revision.findtext("{*}text")

@@ -1,15 +1,15 @@
-"""Cut the sample that the project ships out of a larger dump fragment and whole books.
+"""Cut the shipped sample out of a larger dump fragment and whole books.
 
     python scripts/make_sample.py ../shared/data/corpora transforms/sources/sample
 
-The rule, fixed so that anyone can cut it again from the same files:
+The rule is fixed, so that anyone can cut the same sample from the same files:
 
 - Wikipedia: every redirect of the fragment, and every article that links to or is linked from at least
-  MIN_NEIGHBOURS other articles of the fragment, redirects followed. Pages are copied byte for byte in the dump's
-  order, between the dump's own header and footer, and packed as the real multistream dumps are: a bz2 stream for the
-  header, one for every PAGES_PER_STREAM pages, one for the footer.
+  MIN_NEIGHBOURS other articles of the fragment, after redirects are followed. Pages are copied byte for byte in the
+  dump's order, between the dump's own header and footer, and packed like the real multistream dumps: a bz2 stream for
+  the header, one for every PAGES_PER_STREAM pages, one for the footer.
 - Books: the first CHAPTERS chapters of each of BOOKS, CHAPTERS_PER_FILE to a text file, in a .tar.gz (as Books3 was
-  shipped). Files of 3,000 to 18,000 words, each with enough of its edition's typography to be known by it.
+  shipped). Files have 3,000 to 18,000 words, and enough of their edition's typography to be recognised by it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CHAPTER_HEADING = re.compile(r"^(?:(?:Chapter|Letter) )?[IVXLC]+$", re.MULTILINE
 
 
 class Page(NamedTuple):
-    """One page of a dump: its bytes and what the cut and the attribution need to know of it."""
+    """One page of a dump: its bytes, and what the cut and the attribution need."""
 
     xml: bytes
     title: str
@@ -73,7 +73,7 @@ def read_page(xml: bytes) -> Page:
 
 
 def choose_pages(pages: list[Page]) -> list[Page]:
-    """The redirects and the articles with enough neighbours, in the order given."""
+    """The redirects, and the articles with enough neighbours, in the given order."""
     articles = {page.title for page in pages if not page.redirect}
     redirects = {page.title: page.redirect for page in pages if page.redirect}
     neighbours: dict[str, set[str]] = defaultdict(set)
@@ -92,7 +92,7 @@ def multistream(header: bytes, pages: list[Page], footer: bytes) -> bytes:
 
 
 def parts(book: str) -> list[str]:
-    """The first chapters of a book, a few to a part; a chapter goes from its heading to the next one's."""
+    """The first chapters of a book, a few in each part; a chapter extends from its heading to the next heading."""
     starts = [match.start() for match in CHAPTER_HEADING.finditer(book)][: CHAPTERS + 1 : CHAPTERS_PER_FILE]
     return [book[start:end].strip() + "\n" for start, end in pairwise(starts)]
 
@@ -109,7 +109,7 @@ def tar_gz(files: dict[str, str]) -> bytes:
 
 
 def readme(pages: list[Page]) -> str:
-    """What the sample is, under which licences, and whom to thank: CC BY-SA asks for it."""
+    """What the sample is, its licences, and the attribution that CC BY-SA requires."""
     articles = [page for page in pages if not page.redirect]
     rows = "\n".join(
         f"| [{page.title}](https://en.wikipedia.org/w/index.php?title={quote(page.title.replace(' ', '_'))}"

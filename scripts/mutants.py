@@ -1,4 +1,4 @@
-"""Seeded mistakes, and the tests that notice them: does a change of the tests lose nothing?
+"""Seeded mistakes, and the tests that notice them: shows whether a change of the tests loses anything.
 
     make mutants                                                     # all of them: an hour or two
     python scripts/mutants.py --only window --output found.json
@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# "@ FILE TESTS...", then the mistakes in that file: "# what is wrong", and what stands there once, " =>", and what is
-# there instead. Either may be several lines; the first begins within its line.
+# "@ FILE TESTS...", then the mistakes in that file: "# what is wrong", text that the file has once, " =>", and the text
+# to replace it with. Both texts may have several lines; the first text may begin inside a line.
 TABLE = r"""
 @ pipelines/engine/task_writer.py tests/pipelines/test_stages.py tests/storage/test_disk_faults.py
 # a unit's completion record is written before its files
@@ -73,7 +73,7 @@ if found == self.fingerprint and (reuse or => if (reuse or
 self._write_report(manifest) => self.output.write(MANIFEST, manifest.to_json().encode()); self._write_report(manifest)
 # the work is deleted before the manifest is there
 self._write_report(manifest) => self.output.delete(WORK); self._write_report(manifest)
-# an interrupted publication is begun again from files that were moved
+# an interrupted publication starts again with files that were moved
 if self.output.exists(file.path): => if True:
 @ pipelines/engine/dataset_build.py tests/pipelines/test_extract.py
 # a shard that takes the place of another is published beside it
@@ -169,11 +169,11 @@ by_label.argmax(axis=0) if => len(PHRASE_LABELS) - 1 - by_label[::-1].argmax(axi
 ("phrase", "ascending")) => ("phrase", "descending"))
 @ transforms/phrases/occurrences.py tests/phrases
 # phrases may be longer by one token than --max-tokens
-end - start <= rules.max_tokens => end - start <= rules.max_tokens + 1
+found.end - found.start <= rules.max_tokens => found.end - found.start <= rules.max_tokens + 1
 # a phrase of a determiner and a pronoun stays
 next_not(pronoun | determiner | punctuation) => next_not(pronoun | punctuation)
 # of constituents over the same words the last label counts
-np.lexsort((label, end, start)) => np.lexsort((-label, end, start))
+np.lexsort((self.label, self.end, self.start)) => np.lexsort((-self.label, self.end, self.start))
 @ transforms/mentions/redirects.py tests/mentions/test_redirects.py
 # long chains of redirects count as loops
 len(under_way).bit_length() + 1 => len(under_way).bit_length() - 1
@@ -187,10 +187,10 @@ span.end <= end else None => span.end < end else None
 # one mention more of each key takes part
 places_in_runs(new_entity) < rules => places_in_runs(new_entity) <= rules
 @ transforms/mentions/masking.py tests/mentions/test_masking.py
-# the sub-token behind a mention counts as one of it
+# the sub-token after a mention counts as one of it
 first < end and last > start => first <= end and last > start
 @ transforms/parsing/sentence_ends.py tests/parsing/test_sentences.py
-# a sentence ends behind Mr.
+# a sentence ends after Mr.
 if last in TITLES: => if last in ():
 @ transforms/parsing/sentences.py tests/parsing/test_sentences.py
 # the first token of a sentence goes to the one before
@@ -205,7 +205,7 @@ if max(latest_end[inside], default=0) <= end and min => if min
 # every second block of bzip2 is overlooked
 for before in (1, 2): => for before in (1,):
 @ transforms/sources/streams.py tests/sources/test_streams.py tests/sources/test_bzip2.py
-# a block that begins behind a segment is read with it
+# a block that begins after a segment is read with it
 if self._marks[index].bit < 8 * before else None => if self._marks[index].bit < 8 * before + 8 else None
 @ transforms/sources/duplicates.py tests/sources/test_duplicates.py
 # of duplicates the last stays
@@ -225,13 +225,13 @@ begin = max(0, start - 1) => begin = start
 # a link is one character long too much
 start + len(anchor), targets => start + len(anchor) + 1, targets
 @ transforms/sources/wikipedia.py tests/sources/test_wikipedia.py
-# pages that begin behind a segment are read with it
+# pages that begin after a segment are read with it
 if begin < 0 or (self._last is not None and self._position + begin >= self._last): => if begin < 0:
 """
 
 
 class Mutant(NamedTuple):
-    """A mistake in a file: `text`, which stands there once, replaced; and the arguments of pytest for it."""
+    """A mistake in a file: `text`, which the file has once, is replaced; with the arguments of pytest for it."""
 
     name: str
     file: str
@@ -254,17 +254,17 @@ def parse(table: str) -> Iterator[Mutant]:
 
 
 class Tree:
-    """A copy of the working tree, in which the tests run."""
+    """A copy of the working tree in which the tests run."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listing, cwd=root, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
         for name in filter(None, names):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # deleted, and not yet for git
+            with contextlib.suppress(FileNotFoundError):  # deleted, but not yet in git
                 shutil.copy2(root / name, folder / name)
         self.root = folder
-        # The installed package is found behind what is named here; messages name the "python" of the path.
+        # The copy comes before the installed package; messages name the "python" of the path.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.env = {**os.environ, "PYTHONPATH": str(folder), "PATH": path}
         self.env.setdefault("PHRASEMILL_TEST_DATA", str(root.parent / "shared" / "data"))
@@ -273,22 +273,22 @@ class Tree:
     def write(self, name: str, text: str) -> None:
         path = self.root / name
         path.write_text(text, encoding="utf-8")
-        # Python knows what it compiled by its second and size, which a mistake may share.
+        # Python recognises compiled files by time (seconds) and size, which a mistake may not change.
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
     def limit(self, tests: Sequence[str]) -> float:
-        """How long tests may take; they pass without a mistake, or the program ends."""
+        """How long tests may take, in seconds. The program ends if they fail without a mistake."""
         for path in tests:
             if path not in self._seconds:
                 began = time.monotonic()
-                # Twice: a machine that has much else to do may be too slow for one.
+                # Twice, because a busy machine may be too slow the first time.
                 if failed := self.failing([path], 1800) and self.failing([path], 1800):
                     sys.exit(f"{path}: fails without a mistake: {failed}")
                 self._seconds[path] = time.monotonic() - began
         return 60 + 3 * sum(self._seconds[path] for path in tests)
 
     def failing(self, tests: Sequence[str], limit: float) -> str:
-        """The first test that fails, or why there is no end; "" if all pass. What they started ends with them."""
+        """The first test that fails, or why there is no result; "" if all pass. Their processes are ended with them."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", *tests]
         with tempfile.TemporaryFile() as out:
             run = subprocess.Popen(command, cwd=self.root, env=self.env, stdout=out, stderr=out, start_new_session=True)
@@ -308,16 +308,16 @@ class Tree:
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT, table: str = TABLE) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="TEXT", action="append", help="mistakes with this in their name or file")
-    parser.add_argument("--tests", metavar="PATH", nargs="+", help="run these, not those that the table names")
+    parser.add_argument("--only", metavar="TEXT", action="append", help="only mistakes with this in their name or file")
+    parser.add_argument("--tests", metavar="PATH", nargs="+", help="run these tests, not those in the table")
     parser.add_argument("--list", action="store_true", help="name the mistakes, and the tests that should notice them")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write down as JSON what was found")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the results there, as JSON")
     chosen = parser.parse_args(arguments)
     mutants = [each for each in parse(table) if any(x in each.name + each.file for x in chosen.only or [""])]
     right = {each.file: (root / each.file).read_text(encoding="utf-8") for each in mutants}
     for each in mutants:
         if (times := right[each.file].count(each.text)) != 1:
-            sys.exit(f"{each.name}: its text stands {times} times in {each.file}, not once:\n{each.text}")
+            sys.exit(f"{each.name}: its text occurs {times} times in {each.file}, not once:\n{each.text}")
         compile(each.made_in(right[each.file]), each.file, "exec")
     if chosen.list:
         print("\n".join(f"{each.name}: {each.file}: {' '.join(each.tests)}" for each in mutants))

@@ -14,15 +14,9 @@ from typing import Any, NamedTuple
 import xxhash
 
 from schemas.terms import PHRASE_LABELS
-from transforms.contexts.windows import WindowRules
-from transforms.phrases.normalise import (
-    DETERMINERS,
-    PRONOUNS,
-    PhraseRules,
-    is_number,
-    is_punctuation,
-    normalise_token,
-)
+from transforms.contexts.options import WindowRules
+from transforms.phrases.normalise import DETERMINERS, PRONOUNS, is_number, is_punctuation, normalise_token
+from transforms.phrases.options import PhraseRules
 
 Row = dict[str, Any]
 M64 = 2**64 - 1

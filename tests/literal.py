@@ -18,15 +18,17 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 import pytest
 
-from pipelines import cli, corpus, mine_contexts, options
+from pipelines import cli, corpus, mine_contexts
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Stage, Work, close_stage, location, open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
+from pipelines.options import InputOptions, RunOptions
 from schemas.columns import record_name
 from schemas.kinds import KINDS
 from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Input, canonical_hash, read_manifest
+from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.parsing.treebank import read_treebank
@@ -192,13 +194,17 @@ class Mined(NamedTuple):
         return self.train + self.validation
 
 
-def parse_options(*flags: str, command: cli.Command = mine_contexts.COMMAND) -> Any:
+def parse_options(*flags: str, command: cli.Command = mine_contexts.COMMAND) -> Chosen:
     """The options of a command."""
-    parser = options.command(command.module, command.description, output=command.output)
-    options.add_input(parser, takes=command.takes)
-    for add in command.groups:
-        add(parser)
-    return options.parse(parser, flags)[0]
+    return command.parse(flags)[0]
+
+
+def chain_of(command: cli.Command, *flags: str) -> list[corpus.ChainDataset]:
+    """The datasets that a command makes, in order."""
+    chosen = parse_options(*flags, command=command)
+    inputs = chosen[InputOptions]
+    source = corpus.given(inputs.input, input_format=inputs.input_format)
+    return command.build(source, chosen, Folder(chosen[RunOptions].output))
 
 
 def dump(path: Path, pages: Mapping[int, str]) -> Path:

@@ -22,7 +22,9 @@ for line in sys.stdin:
 
 
 def test_help_imports_nothing_large() -> None:
-    lines = [f"pipelines.{each.module} --help" for each in COMMANDS] + [f"pipelines.{tool} --help" for tool in TOOLS]
+    lines = [f"pipelines.{each.module} --help" for each in COMMANDS] + [
+        f"pipelines.{each.module} --help" for each in TOOLS
+    ]
     lines += ["pipelines", "schemas.check --help", "trainers.train --help", "trainers.train parser --help"]
     said = subprocess.run(
         [sys.executable, "-c", PROGRAM], input="\n".join(lines), capture_output=True, text=True, check=True

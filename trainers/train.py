@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from schemas.errors import UserError
 
 MODELS = {"parser": "trainers.parser.command"}
-"""Each one's module has a `main(arguments) -> exit status`."""
+"""The module of each model; it has a `main(arguments) -> exit status`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

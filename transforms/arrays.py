@@ -15,7 +15,13 @@ Bools = npt.NDArray[np.bool_]
 
 
 def slice_strings(buffer: U8, start: I64, end: I64) -> pa.StringArray:
-    """The slices `buffer[start:end]`, whole UTF-8 characters, as an array of strings."""
+    """The slices `buffer[start:end]`, whole UTF-8 characters, as an array of strings.
+
+    For the slices [0, 3) and [4, 7) `edges` is 0 3 6. The bytes to copy are 0 0 0 1 1 1 + 0 1 2 3 4 5 = 0 1 2 4 5 6.
+
+    >>> slice_strings(np.frombuffer(b"the cat", np.uint8), np.array([0, 4]), np.array([3, 7])).to_pylist()
+    ['the', 'cat']
+    """
     lengths = end - start
     edges = np.zeros(len(start) + 1, dtype=np.int64)
     np.cumsum(lengths, out=edges[1:])
@@ -29,6 +35,9 @@ def slice_hashes(buffer: U8, start: I64, end: I64) -> tuple[U64, U64]:
 
     A polynomial hash modulo 2^64 over random values of the bytes, from prefix sums: one pass over the buffer, three
     operations a slice. It groups phrases inside a process; keys on storage are xxh3 of the phrase.
+
+    With the base 10, plain integers and the values 7 1 2 1 2, the prefix sums are 0 7 17 217 1217 21217. The slices
+    [1, 3) and [3, 5) both have the hash 21: (217 - 7) / 10 and (21217 - 217) / 1000.
     """
     longest = len(buffer) + 1
     high, low = (
@@ -55,7 +64,7 @@ _TABLES: dict[int, tuple[U64, U64, U64]] = {}
 
 
 def _hash_tables(seed: int, size: int) -> tuple[U64, U64, U64]:
-    """Values of the 256 bytes, and the powers of an odd base and of its inverse modulo 2^64, at least `size` each."""
+    """Values of the 256 bytes, and at least `size` powers each of an odd base and of its inverse modulo 2^64."""
     known = _TABLES.get(seed)
     if known is None or len(known[1]) < size:
         values = mix64(np.arange(256, dtype=np.uint64) + np.uint64(1000 * seed))
@@ -72,7 +81,7 @@ def _powers(base: int, size: int) -> U64:
 
 
 def mix64(x: U64) -> U64:
-    """The finaliser of splitmix64: a bijection that spreads every bit (Steele, Lea and Flood 2014)."""
+    """The finaliser of splitmix64: a bijection in which each bit affects all others (Steele, Lea and Flood 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -80,14 +89,22 @@ def mix64(x: U64) -> U64:
 
 
 def next_not(flags: Bools) -> I64:
-    """[n] the first place at or after each where the flag is not set; n where there is none."""
+    """[n] for each place the first at or after it where the flag is not set; n if there is none.
+
+    >>> next_not(np.array([True, False, True, True]))
+    array([1, 1, 4, 4])
+    """
     n = len(flags)
     places = np.where(flags, n, np.arange(n))
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
 def previous_not(flags: Bools) -> I64:
-    """[n] the last place at or before each where the flag is not set; -1 where there is none."""
+    """[n] for each place the last at or before it where the flag is not set; -1 if there is none.
+
+    >>> previous_not(np.array([True, False, True, True]))
+    array([-1,  1,  1,  1])
+    """
     places = np.where(flags, -1, np.arange(len(flags)))
     return np.maximum.accumulate(places)
 
@@ -105,7 +122,11 @@ def single(table: pa.Table, name: str) -> pa.Array:
 
 
 def offsets_of(array: Any) -> I64:
-    """The offsets of a list or string array, [n + 1]."""
+    """[n + 1] the offsets of a list or string array.
+
+    >>> offsets_of(pa.array([[5, 6], [], [7]]))
+    array([0, 2, 2, 3])
+    """
     if pa.types.is_list(array.type):
         offsets = array.offsets.to_numpy().astype(np.int64)
         return offsets - offsets[0]  # `flatten` of a slice begins with its first element
@@ -114,12 +135,20 @@ def offsets_of(array: Any) -> I64:
 
 
 def string_bytes(strings: Any) -> tuple[U8, I64]:
-    """The UTF-8 bytes of n strings, one behind the other, and their edges in them, [n + 1]."""
+    """The UTF-8 bytes of n strings, one after the other, and where each begins in them, with the end, [n + 1].
+
+    >>> string_bytes(pa.array(["ab", "é"]))
+    (array([ 97,  98, 195, 169], dtype=uint8), array([0, 2, 4]))
+    """
     edges = offsets_of(strings)
     raw = np.frombuffer(strings.buffers()[2] or b"", dtype=np.uint8)
     return raw[edges[0] : edges[-1]], edges - edges[0]
 
 
 def character_starts(data: U8) -> I64:
-    """[characters + 1] the byte at which each character of UTF-8 begins, and the end."""
+    """[characters + 1] the byte at which each UTF-8 character begins, and the end.
+
+    >>> character_starts(np.frombuffer("aéb".encode(), np.uint8))
+    array([0, 1, 3, 4])
+    """
     return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))

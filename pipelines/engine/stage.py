@@ -20,7 +20,7 @@ import re
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from schemas.errors import UserError
@@ -184,8 +184,12 @@ class Stage(ABC):
         for each in fields(self):  # type: ignore[arg-type]
             if "location" not in each.metadata:
                 value = getattr(self, each.name)
-                found |= value._asdict() if hasattr(value, "_asdict") else {each.name: value}
+                found |= _values(value) if is_dataclass(value) else {each.name: value}
         return found
+
+
+def _values(rules: Any) -> dict[str, Any]:
+    return {each.name: getattr(rules, each.name) for each in fields(rules)}
 
 
 def location(**options: Any) -> Any:

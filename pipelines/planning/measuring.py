@@ -100,7 +100,7 @@ class TimedParse(Parse):
 
     def process(self, unit: Any, write: TaskWriter) -> None:
         start = time.monotonic()
-        cached_parser(self.parser, self.parser_options + self.means)
+        cached_parser(self.parser, self.parser_options + self.runtime_options)
         write.counters["load_ms"] += round((time.monotonic() - start) * 1000)
         start, begun = time.monotonic(), time.process_time()
         super().process(unit, write)
@@ -330,7 +330,7 @@ def _with_less_of_tables(builds: Sequence[DatasetBuild], folder: Folder) -> tupl
         stages = tuple(
             replace(stage, dumps=dumps)
             if isinstance(stage, ReadTables)
-            else replace(stage, rules=stage.rules._replace(drop_red_links=False))
+            else replace(stage, rules=replace(stage.rules, drop_red_links=False))
             if isinstance(stage, FindMentions)
             else stage
             for stage in build.stages

@@ -11,7 +11,7 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import LICENCE_COLUMNS, Range, Shards, count_licences, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from transforms.mentions.aliases import MENTION_COLUMNS, SURFACES, alias_pairs, count_surfaces, merge_surfaces
 
 MENTIONS_A_RANGE = 4_000_000
@@ -34,8 +34,7 @@ class CountSurfaces(Stage):
     def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
         for path in unit.paths:
-            with parquet_file(Folder(self.mentions), path) as reader:
-                mentions = reader.read(columns=[*MENTION_COLUMNS, *LICENCE_COLUMNS], use_threads=False)
+            mentions = read_parquet(Folder(self.mentions), path, [*MENTION_COLUMNS, *LICENCE_COLUMNS])
             write.counters["mentions"] += mentions.num_rows
             count_licences(mentions, write.counters)
             tables.append(count_surfaces(mentions))

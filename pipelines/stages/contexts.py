@@ -26,19 +26,14 @@ from schemas.kinds import phrases as phrases_kind
 from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import parquet_file, read_parquet
 from transforms.arrays import I64, U64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible
-from transforms.contexts.windows import (
-    WindowRules,
-    cut_contexts,
-    read_text,
-    runs,
-    window_bounds,
-)
-from transforms.phrases.normalise import PhraseRules
+from transforms.contexts.options import WindowRules
+from transforms.contexts.windows import cut_contexts, read_text, runs, window_bounds
 from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 ROWS_A_RANGE = 4_000_000
 CONTEXTS_A_SHARD = 50_000
@@ -111,8 +106,7 @@ def _vocabulary(phrases: str, fingerprint: str) -> Vocabulary:
     folder = Folder(phrases)
     tables = []
     for shard in read_manifest(folder).shards:
-        with parquet_file(folder, shard.path) as reader:
-            tables.append(reader.read(columns=["phrase"], use_threads=False))
+        tables.append(read_parquet(folder, shard.path, ["phrase"]))
     return Vocabulary.of(pa.concat_tables(tables).column("phrase").combine_chunks())
 
 
@@ -125,8 +119,7 @@ def _read_phrases(phrases: Folder, first: int, end: int) -> pa.Table:
     start = 0
     for shard in read_manifest(phrases).shards:
         if start < end and first < start + shard.rows:
-            with parquet_file(phrases, shard.path) as reader:
-                table = reader.read(columns=["phrase", "label", "frequency"], use_threads=False)
+            table = read_parquet(phrases, shard.path, ["phrase", "label", "frequency"])
             tables.append(table.slice(max(first - start, 0), end - max(first, start)))
         start += shard.rows
     empty = pa.schema([KEPT.field(name) for name in ("phrase", "label", "frequency")]).empty_table()

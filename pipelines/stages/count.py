@@ -14,7 +14,7 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from transforms.phrases.counting import (
     COUNTS,
     ORDER,
@@ -24,8 +24,8 @@ from transforms.phrases.counting import (
     to_phrases,
     with_phrase_keys,
 )
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import SENTENCE_COLUMNS
+from transforms.phrases.options import PhraseRules
 
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21
@@ -35,8 +35,7 @@ PHRASES_A_SHARD = 1_000_000
 
 def read_sentences(sentences: Folder, path: str) -> pa.Table:
     """The columns of a shard that counting and choosing need."""
-    with parquet_file(sentences, path) as reader:
-        return reader.read(columns=list(SENTENCE_COLUMNS), use_threads=False)
+    return read_parquet(sentences, path, list(SENTENCE_COLUMNS))
 
 
 @dataclass(frozen=True)

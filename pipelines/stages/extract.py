@@ -21,11 +21,12 @@ from pipelines.stages.units import Range
 from schemas.errors import UserError
 from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import parquet_file, read_parquet
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup is removed, and a unit may fill many."""
@@ -307,8 +308,7 @@ class FindDuplicates(_Find):
 
 
 def _read(folder: Folder, file: File) -> pa.Table:
-    with parquet_file(folder, file.path) as reader:
-        return reader.read(use_threads=False)
+    return read_parquet(folder, file.path)
 
 
 def _places(table: pa.Table) -> npt.NDArray[np.int64]:
@@ -354,8 +354,7 @@ class Drop(Stage):
             self._rewrite(shards[shard], drops[shard], write)
 
     def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: TaskWriter) -> None:
-        with parquet_file(write.work.folder, shard.path) as reader:
-            documents = reader.read(use_threads=False).to_pylist()
+        documents = read_parquet(write.work.folder, shard.path).to_pylist()
         kept = []
         for number, document in enumerate(documents):
             write.ledger.read += 1

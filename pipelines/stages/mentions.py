@@ -26,7 +26,7 @@ from schemas.kinds.documents import PAGES, REDIRECTS
 from schemas.kinds.mentions import MENTIONS
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from transforms.mentions.facts import (
     KEYED_FACTS,
     facts_of_pages,
@@ -35,7 +35,8 @@ from transforms.mentions.facts import (
     titles_of_pages,
     titles_of_redirects,
 )
-from transforms.mentions.finding import MentionRules, Source, Target, find_mentions
+from transforms.mentions.finding import Source, Target, find_mentions
+from transforms.mentions.options import MentionRules
 from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 from transforms.mentions.titles import normalise, title_keys
 from transforms.sources.sql_tables import SqlTable, read_facts
@@ -109,8 +110,7 @@ class ReadTables(Stage):
             return
         wikis: set[str] = set()
         for path in pages:
-            with parquet_file(Folder(self.documents), path) as reader:
-                wikis.update(pc.unique(reader.read(columns=["source"], use_threads=False).column("source")).to_pylist())
+            wikis.update(pc.unique(read_parquet(Folder(self.documents), path, ["source"]).column("source")).to_pylist())
         for each in self.dumps:
             if each.table.source not in wikis:
                 raise UserError(
@@ -136,8 +136,7 @@ class ReadTables(Stage):
         schema = {"pages": PAGES, "redirects": REDIRECTS}[unit.side]
         tables = [schema.empty_table()]
         for path in unit.paths:
-            with parquet_file(Folder(self.documents), path) as reader:
-                tables.append(reader.read(use_threads=False).cast(schema))
+            tables.append(read_parquet(Folder(self.documents), path).cast(schema))
         table = pa.concat_tables(tables).combine_chunks()
         write.counters[unit.side] += table.num_rows
         titles = titles_of_pages(table) if unit.side == "pages" else titles_of_redirects(table)
@@ -218,8 +217,7 @@ def _names(documents: Folder, unit: Shards) -> pa.Table:
     """
     tables = []
     for path in unit.paths:
-        with parquet_file(documents, path) as reader:
-            table = reader.read(columns=["source", "title", "links"], use_threads=False).combine_chunks()
+        table = read_parquet(documents, path, ["source", "title", "links"]).combine_chunks()
         links = table.column("links").combine_chunks()
         own = pa.table({"source": table.column("source"), "title": table.column("title")})
         linked = pa.table(
@@ -291,8 +289,7 @@ class FindMentions(Stage):
         targets = self._targets(unit, write.work)
         tables = []
         for path in unit.paths:
-            with parquet_file(documents, path) as reader:
-                rows = reader.read(use_threads=False).to_pylist()
+            rows = read_parquet(documents, path).to_pylist()
             columns: dict[str, list[Any]] = {name: [] for name in MENTIONS.names}
             for row in rows:
                 self._document(row, targets.get(row["source"], {}), columns, write)

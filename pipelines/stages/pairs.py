@@ -32,18 +32,11 @@ from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS, PAIRED_FIELDS
 from schemas.manifest import SPLITS, read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from schemas.terms import PAIR_KINDS
-from transforms.mentions.masking import MaskRules, cached_masker, masked_pairs
-from transforms.mentions.pairs import (
-    MEMBER_COLUMNS,
-    MEMBERS,
-    PairRules,
-    choose_pairs,
-    largest_key,
-    lowest,
-    members_of,
-)
+from transforms.mentions.masking import cached_masker, masked_pairs
+from transforms.mentions.options import MaskRules, PairRules
+from transforms.mentions.pairs import MEMBER_COLUMNS, MEMBERS, choose_pairs, largest_key, lowest, members_of
 
 MEMBERS_A_RANGE = 4_000_000
 PAIRS_A_SHARD = 100_000
@@ -92,8 +85,7 @@ class Group(Stage):
     def process(self, unit: Shards, write: TaskWriter) -> None:
         members = MEMBERS.empty_table()
         for shard, path in enumerate(unit.paths, start=unit.first):
-            with parquet_file(Folder(self.mentions), path) as reader:
-                mentions = reader.read(columns=[*MEMBER_COLUMNS, *LICENCE_COLUMNS], use_threads=False)
+            mentions = read_parquet(Folder(self.mentions), path, [*MEMBER_COLUMNS, *LICENCE_COLUMNS])
             write.counters["mentions"] += mentions.num_rows
             count_licences(mentions, write.counters)
             new = members_of(
@@ -196,8 +188,7 @@ class Fetch(Stage):
             here = sides.filter(pc.equal(sides.column("shard"), shard))
             if not here.num_rows:
                 continue
-            with parquet_file(folder, path) as reader:
-                mentions = reader.read(columns=_PAIRED, use_threads=False)
+            mentions = read_parquet(folder, path, _PAIRED)
             own = mentions.take(here.column("row"))
             columns = [own.column(name) if name in _PAIRED else here.column(name) for name in FETCHED.names]
             tables.append(pa.table([*columns, here.column("validation")], schema=_FETCHED_OF_SPLIT))

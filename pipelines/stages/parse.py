@@ -20,7 +20,7 @@ from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
 from schemas.process import without
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import read_parquet
 from transforms.parsing.activity import parsed
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser, needs_torch
@@ -48,13 +48,13 @@ class Parse(Stage):
     parser: str
     parser_options: tuple[tuple[str, str | float], ...]
     documents: str = location()
-    means: tuple[tuple[str, str | float], ...] = location(default=())
+    runtime_options: tuple[tuple[str, str | float], ...] = location(default=())
 
     def plan(self, work: Work) -> list[DocumentShard]:
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        identity = cached_parser(self.parser, self.parser_options + self.means).identity._asdict()
+        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity._asdict()
         wanted = json.loads(json.dumps(models[0]))
         found = json.loads(json.dumps(identity))
         for name in sorted({*wanted, *found}):
@@ -65,9 +65,8 @@ class Parse(Stage):
                 )
 
     def process(self, unit: DocumentShard, write: TaskWriter) -> None:
-        parser = cached_parser(self.parser, self.parser_options + self.means)
-        with parquet_file(Folder(self.documents), unit.path) as reader:
-            documents = reader.read(columns=["doc_id", "licence", "text"], use_threads=False)
+        parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
+        documents = read_parquet(Folder(self.documents), unit.path, ["doc_id", "licence", "text"])
         licences = documents.column("licence").to_pylist()
         write.counters["documents"] += len(licences)
         write.counters.update(f"licence:{licence}" for licence in licences)

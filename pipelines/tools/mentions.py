@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
@@ -16,8 +15,11 @@ from schemas.kinds import mentions
 from transforms.mentions.titles import normalise
 from transforms.mentions.view import mentions_of
 
+if TYPE_CHECKING:
+    from pipelines.mentions import Mentions
 
-def run(chosen: argparse.Namespace) -> int:
+
+def run(chosen: Mentions) -> int:
     dataset = Dataset.open(chosen.dataset)
     if dataset.manifest.kind is not mentions.KIND:
         raise UserError(f"{dataset.folder}: holds {dataset.manifest.record} records; give a mentions dataset")
@@ -34,7 +36,7 @@ def _print_json(rows: Iterator[Mapping[str, Any]]) -> int:
 
 
 def _print(rows: Iterator[Mapping[str, Any]], entity: str, limit: int) -> int:
-    first = list(islice(rows, max(limit, 0)))
+    first = list(islice(rows, limit))
     surfaces = Counter(row["mention"] for row in first)
     for row in first:
         start, end = row["start_char"], row["end_char"]

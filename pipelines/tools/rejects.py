@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
@@ -18,6 +17,9 @@ from schemas.storage.folder import Folder
 from transforms.reports.figures import printable, share, text_of
 from transforms.reports.history import lineage
 from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, reject_examples, reject_files
+
+if TYPE_CHECKING:
+    from pipelines.rejects import Rejects
 
 
 class Found(NamedTuple):
@@ -32,7 +34,7 @@ class Found(NamedTuple):
     before: list[tuple[str, int]]
 
 
-def run(chosen: argparse.Namespace) -> int:
+def run(chosen: Rejects) -> int:
     folder = Folder(chosen.dataset)
     try:
         found = _find(folder)
@@ -47,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
         ]
         faults = [each for each in shown if each.is_fault]
         rules = [each for each in shown if not each.is_fault and chosen.reason is None]
-        examples = reject_examples(folder, found.files, faults, most=max(chosen.examples, 0))
+        examples = reject_examples(folder, found.files, faults, most=chosen.examples)
     except FileNotFoundError as error:
         raise UserError(f"{folder}: changed while it was read ({error}); try again") from error
     if chosen.json:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -18,10 +17,13 @@ from schemas.manifest import is_dataset, read_manifest
 from schemas.storage.folder import Folder
 from transforms.reports.figures import duration, size, text_of
 
+if TYPE_CHECKING:
+    from pipelines.status import Status
+
 RUNNING, ENDED = 0, 1
 
 
-def run(chosen: argparse.Namespace) -> int:
+def run(chosen: Status) -> int:
     folder = Folder(chosen.dataset)
     last, slices = read_run(folder), read_slices(folder)
     if is_dataset(folder) or (last is None and not slices):

@@ -186,7 +186,12 @@ KIND = Kind(
     after="pipelines.parse_sentences --input",
     order="source",
     show=show,
-    checks=lambda manifest: (Unique("doc_id is not unique", "doc_id"), Rows(_rules), Licences(manifest), _HavePages()),
+    checks=lambda manifest: (
+        Unique("doc_id is not unique", "doc_id"),
+        Rows(_rules),
+        Licences(manifest, are_documents=True),
+        _HavePages(),
+    ),
     sums=_sums,
     notes=_notes,
     sides={"redirects": Side(REDIRECTS), "pages": Side(PAGES, _broken_pages)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
@@ -16,6 +16,12 @@ def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
     return pq.ParquetFile(
         folder.filesystem.open_input_file(folder.at(name)), page_checksum_verification=True, **options
     )
+
+
+def read_parquet(folder: Folder, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """A whole file, or some of its columns, read by this thread alone: a worker has one core."""
+    with parquet_file(folder, name) as reader:
+        return reader.read(columns=columns and list(columns), use_threads=False)
 
 
 def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:

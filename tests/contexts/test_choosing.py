@@ -1,4 +1,4 @@
-"""Which occurrences are chosen: those of lowest hash, for any shards in any order."""
+"""Which occurrences are chosen: those with the lowest hash, for any shards in any order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from properties import examples
 
 from transforms.arrays import strings_hashes
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 RULES = PhraseRules()
 
 
 def chosen(shards: list[Shard], phrases: list[str], *, most: int, seed: int) -> set[tuple[str, str, int]]:
-    """The occurrences chosen: (phrase, document, start_char)."""
+    """The chosen occurrences: (phrase, document, start_char)."""
     vocabulary = Vocabulary.of(pa.array(phrases, pa.string()))
     tables, starts = [], {}
     for number, each in enumerate(shards):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from literal import mine, shard
 
 from schemas.keys import is_validation, row_key
-from transforms.contexts.windows import WindowRules, window_bounds
+from transforms.contexts.options import WindowRules
+from transforms.contexts.windows import window_bounds
 
 
 def contexts(folder, document: str, *flags: str) -> dict[str, str]:
@@ -28,7 +29,7 @@ def contexts(folder, document: str, *flags: str) -> dict[str, str]:
         ("[NP Ishmael] fled", "ishmael", "[MASK] fled"),
         ("he saw [NP the whale]", "whale", "he saw the [MASK]"),
         ("[NP Ishmael]", "ishmael", "[MASK]"),
-        # blanks as the text has them
+        # blanks as in the text
         ("a [NP well ~- ~known man] ~.", "well-known man", "a [MASK]."),
         # a line break, and an empty line, are one blank
         ("[NP Title]\nIt is\n\nso", "title", "[MASK] It is so"),
@@ -37,11 +38,11 @@ def contexts(folder, document: str, *flags: str) -> dict[str, str]:
         ("[NP Tom] saw Tom ~. | tom fled", "tom", "[MASK] saw [MASK]. [MASK] fled"),
         ("red wine and [NP red wine] and redwine", "red wine", "[MASK] and [MASK] and redwine"),
         ("New\nYork was [NP New York]", "new york", "[MASK] was [MASK]"),
-        # a part of a longer token is no occurrence
+        # a part of a longer token is not an occurrence
         ("[NP na] banana", "na", "[MASK] banana"),
         ("banana [NP na]", "na", "banana [MASK]"),
         ("[NP a.b] a ~.b a.b a.bc", "a.b", "[MASK] [MASK] [MASK] a.bc"),
-        # occurrences that overlap: from left to right, never into the phrase's own
+        # overlapping occurrences: from left to right, never overlapping the phrase itself
         ("[NP ha ha] ha ha ha", "ha ha", "[MASK] [MASK] ha"),
         ("ha ha ha [NP ha ha] ha", "ha ha", "[MASK] ha [MASK] ha"),
         # characters of two and of four bytes
@@ -75,7 +76,7 @@ def test_any_mask_token(tmp_path, token):
         ("a b c [NP X] d e f", 5, "b c [MASK] d e"),
         ("a b c [NP X] d e f", 4, "c [MASK] d e"),
         ("a b c [NP X Y] d e f", 5, "c [MASK] d e"),
-        # as long as asked for also at the ends of the document
+        # full length also at the ends of the document
         ("[NP X] d e f g", 3, "[MASK] d e"),
         ("a b c d [NP X]", 3, "c d [MASK]"),
         # a short document gives a short window, a long phrase a long one
@@ -83,7 +84,7 @@ def test_any_mask_token(tmp_path, token):
         ("a [NP V W X Y Z] b", 3, "[MASK]"),
         # a window crosses sentences and paragraphs
         ("a b | c [NP X] d\n\ne f g", 7, "a b c [MASK] d e f"),
-        # ... but never text that was rejected, of which no tokens are known
+        # ... but not rejected text, whose tokens are unknown
         ("a b | (( bad bad )) | c [NP X] d | e | (( bad )) | f", 9, "c [MASK] d e"),
         ("(( bad )) | [NP X] | (( bad ))", 9, "[MASK]"),
     ],

@@ -1,4 +1,4 @@
-"""Surfaces of entities counted and paired, against plain Python and for any units."""
+"""Surfaces of entities counted and paired, compared with plain Python and for any units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which mentions become pairs: as plain Python has it, for any units in any order, at most the documented number."""
+"""Which mentions become pairs: as in plain Python, for any units in any order, at most the documented number."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from schemas.kinds import FILTER_REASONS
 from schemas.kinds.mentions import MENTIONS
 from schemas.terms import PAIR_KINDS
 from transforms.mentions import pairs
+from transforms.mentions.options import PairRules
 from transforms.mentions.pairs import (
     CHOSEN_PAIRS,
     MEMBER_COLUMNS,
     MEMBERS,
-    PairRules,
     choose_pairs,
     largest_key,
     lowest,
@@ -36,7 +36,7 @@ EVERY = PairRules(all_pairs=True)
 
 
 class Said(NamedTuple):
-    """A mention: `[surface]` stands in the text once, the brackets are not part of it."""
+    """A mention: `[surface]` occurs in the text once, and the brackets are not part of it."""
 
     entity: str  # a Wikidata id, else a title
     text: str
@@ -124,7 +124,7 @@ def chosen(shards: Sequence[Sequence[Said]], rules: PairRules, *, rate: float = 
 
 # The rules again, in plain Python
 
-Place = tuple[int, int, int]  # priority, shard, row: what decides who comes first
+Place = tuple[int, int, int]  # priority, shard, row: the order of mentions
 
 
 def expected(shards: Sequence[Sequence[Said]], rules: PairRules, *, rate: float = 0.0) -> Found:
@@ -154,7 +154,7 @@ def ring_of(places: list[Place], every: dict[Place, Said], rules: PairRules, kin
     most = len(places) if rules.all_pairs else rules.mentions_per_key
 
     def distinct(some: Iterable[Place]) -> list[Place]:
-        """Of places of one content the first."""
+        """The first place of each content."""
         first: dict[tuple[str, int, str], Place] = {}
         for place in sorted(some):
             first.setdefault((every[place].sentence, every[place].start, every[place].surface), place)
@@ -209,7 +209,7 @@ def test_pairs_are_those_of_the_rules(shards, rules, rate):
 @examples(60)
 @given(SHARDS)
 def test_where_no_cap_binds_the_pairs_are_all_there_are(shards):
-    """Written from the purpose, not from the rules: every two that share an entity or a surface, each once."""
+    """From the purpose, not from the rules: every two mentions that share an entity or a surface, once."""
     first: dict[tuple[str, str, str, int], Said] = {}
     mentions = [(each.priority, shard, row, each) for shard, some in enumerate(shards) for row, each in enumerate(some)]
     for kind, (*_, each) in itertools.product(PAIR_KINDS, sorted(mentions)):
@@ -287,7 +287,7 @@ WASHINGTON = [
 def test_many_entities_of_a_surface_take_part():
     found = chosen([said(*WASHINGTON)], PairRules(("surface",), 8, 4))
     sides = {side for pair in found.pairs for side in (pair.first, pair.second)}
-    # Of eight places the man of whom there are two gets two, the one of whom there is one gets one.
+    # Of eight places, the man with two mentions gets two, the one with one mention gets one.
     assert Counter(each.entity for each in sides) == {"Q61": 3, "Q1223": 2, "Q23": 2, "Booker T. Washington": 1}
     assert found.candidates == 28
     assert found.filtered == {"same_entity": 3 + 1 + 1}
@@ -348,7 +348,7 @@ def test_parts_may_go_first(shards, rules, random):
 
 
 def test_a_duplicate_of_another_entity_that_its_part_drops_makes_no_difference():
-    """Of the key, that is of both entities, the first of the content is the one that goes first from its part."""
+    """For the key, which has both entities, the first of the content is the one that its part drops first."""
     rules = PairRules(("surface",), 2, 4)
     rows = [(1, 10, 1), (1, 11, 2), (1, 12, 3), (2, 12, 4)]  # entity, content, priority
     parts = [

@@ -1,4 +1,4 @@
-"""What side tables and SQL dumps say of pages, brought together under their titles."""
+"""What side tables and SQL dumps say of pages, joined by title."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def facts(*rows: Fact) -> pa.Table:
 
 
 def told(titles: pa.Table) -> dict[str, tuple[Any, ...]]:
-    """What is said of each title; asserts that the keys are those of the titles."""
+    """The facts of each title; asserts that the keys are those of the titles."""
     found = {}
     names = ("entity", "disambiguation", "is_page", "target_title")
     for row in titles.to_pylist():
@@ -70,7 +70,7 @@ ROWS = st.tuples(
 
 @given(st.lists(ROWS, max_size=12), st.randoms(use_true_random=False))
 def test_any_facts_in_any_order(rows, random):
-    """Of what differs the lowest entity counts, and the greatest title and target by their bytes."""
+    """If facts differ, the lowest entity counts, and the greatest title and target by their bytes."""
     pages: dict[int, list[Fact]] = {}
     for row in rows:
         pages.setdefault(row[0], []).append(row)

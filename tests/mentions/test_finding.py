@@ -1,4 +1,4 @@
-"""Mentions in their sentences: which links become mentions, and what becomes of the others."""
+"""Mentions in their sentences: which links become mentions, and why others are left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.mentions.dates import is_date
-from transforms.mentions.finding import MentionRules, Source, Target, find_mentions, spans_of, titles_of
+from transforms.mentions.finding import Source, Target, find_mentions, spans_of, titles_of
+from transforms.mentions.options import MentionRules
 
 RULES = MentionRules()
 FURTHER = MentionRules(own_titles=True, repeated_anchors=True)
@@ -75,7 +76,7 @@ def test_links_in_their_sentences(marked, rows, filtered):
 
 
 def test_rules_can_be_turned_off():
-    keep = RULES._replace(drop_numbers=False, drop_dates=False, drop_whole_sentences=False)
+    keep = MentionRules(drop_numbers=False, drop_dates=False, drop_whole_sentences=False)
     rows, filtered = found(document("[Paris]\nIn [1903] and [300]."), keep)
     assert [row[0] for row in rows] == ["Paris", "1903", "300"]
     assert filtered == {}
@@ -84,7 +85,7 @@ def test_rules_can_be_turned_off():
 @pytest.mark.parametrize("title", ["List of cities", "Lists of cities", "Index of Rome", "Timeline of Rome"])
 def test_lists(title):
     assert found(document("In [Rome] he met [Ann].", title)) == ([], {"list_page": 2})
-    assert len(found(document("In [Rome] he met [Ann].", title), RULES._replace(drop_lists=False))[0]) == 2
+    assert len(found(document("In [Rome] he met [Ann].", title), MentionRules(drop_lists=False))[0]) == 2
 
 
 def test_disambiguation_and_red_links():
@@ -92,7 +93,7 @@ def test_disambiguation_and_red_links():
     rome = Target("", "Rome (disambiguation)", "redirect", disambiguation=True)
     rows, filtered = found(source, Rome=rome)
     assert ([row[0] for row in rows], filtered) == (["Ann"], {"to_disambiguation": 1})
-    rows, filtered = found(source, RULES._replace(drop_red_links=True), Rome=Target("Q220", "Rome", "qid"))
+    rows, filtered = found(source, MentionRules(drop_red_links=True), Rome=Target("Q220", "Rome", "qid"))
     assert ([row[0] for row in rows], filtered) == (["Rome"], {"red_link": 1})
     lists = found(source, Meeting=Target("", "Meeting", "title", disambiguation=True))
     assert lists == ([], {"list_page": 2})
@@ -112,7 +113,7 @@ def test_a_link_may_say_its_entity_itself():
     [
         ("Ada was here. [Lord Byron] met Ada. Lord Byron left.", "Ada", FURTHER,
          [("Ada", "title", 0), ("Ada", "title", 29), ("Lord Byron", "repeat", 34)], 0),
-        ("Ada was here. [Lord Byron] met Ada. Lord Byron left.", "Ada", RULES._replace(own_titles=True),
+        ("Ada was here. [Lord Byron] met Ada. Lord Byron left.", "Ada", MentionRules(own_titles=True),
          [("Ada", "title", 0), ("Ada", "title", 29)], 0),
         ("The Alien saw Aliens and an alien in Alien.", "Alien (film)", FURTHER,
          [("Alien", "title", 4), ("Alien", "title", 37)], 0),

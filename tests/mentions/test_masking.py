@@ -1,9 +1,10 @@
-"""Mentions masked: one mask or one a sub-token, by real tokenizers made here."""
+"""Masked mentions: one mask, or one for each sub-token, with real tokenizers made here."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from properties import examples
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
 from transforms.mentions import masking
-from transforms.mentions.masking import MaskRules, identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.masking import identified, load_masker, mask, masked_pairs, without_masks
+from transforms.mentions.options import MaskRules
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_the_side_that_keeps_its_words_does(monkeypatch, batch):
     assert [len(each) for each in masked_pairs(table.slice(0, 0), load_masker(MaskRules()))] == [0, 0]
 
 
-# Real tokenizers: BERT's vocabulary, and a byte-level BPE learnt here, as RoBERTa's is made
+# Real tokenizers: BERT's vocabulary, and a byte-level BPE learnt here, like RoBERTa's
 
 TEXT = ["of Paris, the capital of France", "the city of Paris, in France", "Washington was born in the city"] * 20
 
@@ -149,7 +151,7 @@ def masker(folder: Path, name: str) -> masking.Masker:
         ("{Unaffordableness}!", 5),  # una ##ff ##ord ##able ##ness
         ("the {U.S.} dollar", 4),
         ("he saw {Xyzzyq} there", None),
-        ("a {naïve} man", 1),  # accents go
+        ("a {naïve} man", 1),  # accents are removed
         ("an {emoji 😀} there", None),  # [UNK]
         ("a {\u200b} there", 1),  # nothing is kept
         ("Par{is} it", 1),  # a part of a word
@@ -237,7 +239,7 @@ def test_pairs_by_subtokens(folder):
     ],
 )
 def test_errors_name_the_remedy(folder, rules, message):
-    rules = rules._replace(tokenizer=rules.tokenizer.replace("DIR", str(folder)))
+    rules = replace(rules, tokenizer=rules.tokenizer.replace("DIR", str(folder)))
     with pytest.raises(UserError, match=message) as raised:
         load_masker(rules)
     assert "\n" not in str(raised.value)
@@ -260,6 +262,6 @@ def test_a_tokenizer_is_identified_by_what_it_is(folder, tmp_path):
     assert all(one.digest != other.digest for one, other in itertools.combinations(found, 2))
     assert identified(rules[0]) == found[0]
     (tmp_path / "copy").symlink_to(folder / "wordpiece")
-    assert identified(rules[0]._replace(tokenizer=str(tmp_path / "copy"))).digest == found[0].digest
+    assert identified(replace(rules[0], tokenizer=str(tmp_path / "copy"))).digest == found[0].digest
     assert load_masker(found[1]).mask(["of Paris"], [3], [8]) == ["of <mask>"]
     assert identified(MaskRules()) == MaskRules()

@@ -1,4 +1,4 @@
-"""What titles mean: any graph of redirects against a walk through dicts."""
+"""What titles mean: any graph of redirects, compared with a walk through dicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transforms.mentions.titles import title_keys
 
 
 class Row(NamedTuple):
-    """A row of TITLES: "A > B" is a redirect, "A" a page, "A ?" a title of which nothing is known."""
+    """A row of TITLES: "A > B" is a redirect, "A" a page, "A ?" a title that is not known to be either."""
 
     title: str
     entity: int = 0
@@ -70,7 +70,7 @@ def meanings(rows: Sequence[Row], **options: int) -> tuple[dict[str, Meaning], d
 
 
 def walked(rows: Sequence[Row], max_hops: int = MAX_HOPS) -> dict[str, Meaning]:
-    """The same, one title after the other."""
+    """What each title means, found title by title."""
     pages: dict[str, Row] = {}
     targets: dict[str, list[str]] = {}
     for each in rows:
@@ -115,10 +115,10 @@ def walked(rows: Sequence[Row], max_hops: int = MAX_HOPS) -> dict[str, Meaning]:
         ([row("A", 5)], {"A": Meaning("A", 5)}),
         ([row("A", 5, disambiguation=True)], {"A": Meaning("A", 5, disambiguation=True)}),
         ([row("A ?")], {"A": Meaning("A", known=False)}),
-        # a redirect into another namespace: nothing is known but its own item
+        # a redirect into another namespace: only its own item is known
         ([row("A ?", 5)], {"A": Meaning("A", 5, known=False)}),
         ([row("A > B"), row("B", 7)], {"A": Meaning("B", 7, hops=1), "B": Meaning("B", 7)}),
-        # the item of the redirect itself is not that of what it leads to
+        # the item of a redirect is not the item of its target
         ([row("A > B", 3), row("B", 7)], {"A": Meaning("B", 7, hops=1), "B": Meaning("B", 7)}),
         ([row("A > B", 3), row("B")], {"A": Meaning("B", hops=1), "B": Meaning("B")}),
         ([row("A > B", 3)], {"A": Meaning("B", known=False, hops=1)}),

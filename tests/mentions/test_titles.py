@@ -1,4 +1,4 @@
-"""Titles written in any way, and their keys."""
+"""All ways to write a title, and the keys of titles."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ HOST = "en.wikipedia.org"
         ("https://example.org", ""),
         (".hack//Sign", ".hack//Sign"),
         ("AC/DC", "AC/DC"),
-        # what is no article
+        # not an article
         ("", ""),
         (" _ ", ""),
         (":", ""),

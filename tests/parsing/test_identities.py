@@ -1,4 +1,4 @@
-"""What is told of parsers without loading them."""
+"""The identities of parsers, without loading them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_options_listed_are_those_of_the_class(name: str) -> None:
     module = pytest.importorskip(f"transforms.parsing.{listed.module}", reason=f"needs the extra {name!r}")
     options = listed.options.split()
     assert sorted(inspect.signature(getattr(module, listed.cls)).parameters) == sorted(options)
-    assert {*listed.means} <= {*options}
+    assert {*listed.runtime} <= {*options}
 
 
 def test_a_network_says_of_itself_what_onnx_runtime_reads() -> None:
@@ -92,7 +92,7 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
 
 
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
-    """Torch, where it is installed, and spaCy's command line; without a trace: a later import of them works."""
+    """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")
     nlp = spacy.load(find_spacy().loads_as)
     encoder = {"@architectures": "spacy.TorchBiLSTMEncoder.v1", "width": 8, "depth": 1, "dropout": 0.0}

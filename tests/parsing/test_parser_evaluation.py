@@ -14,7 +14,7 @@ S = Constituent("S", 0, 5)
 @pytest.mark.parametrize(
     ("gold", "predicted", "total"),
     [
-        ([[NP, VP, PP, S]], [[NP, VP, PP, S]], Agreement(3, 3, 3)),  # S is none of the labels
+        ([[NP, VP, PP, S]], [[NP, VP, PP, S]], Agreement(3, 3, 3)),  # S is not one of the labels
         ([[NP, VP]], [[NP, Constituent("VP", 2, 4)]], Agreement(2, 2, 1)),
         ([[NP]], [[Constituent("ADJP", 0, 2)]], Agreement(1, 1, 0)),
         ([[NP, NP]], [[NP, NP, NP]], Agreement(1, 1, 1)),  # a set for each sentence

@@ -1,4 +1,4 @@
-"""Choosing among spans that cross, by hand and against the definition."""
+"""Choosing among spans that cross, by hand and compared with the definition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decoded(spans: list[tuple[str, int, int, float]]) -> list[tuple[str, int, in
     ("spans", "expected"),
     [
         ([], []),
-        (  # nothing crosses: all stay, whatever their scores
+        (  # nothing crosses: all stay, with any scores
             [("NP", 3, 4, -1), ("VP", 1, 4, 0), ("S", 0, 4, 3), ("NP", 0, 1, 9)],
             [("S", 0, 4), ("NP", 0, 1), ("VP", 1, 4), ("NP", 3, 4)],
         ),
@@ -37,14 +37,14 @@ def decoded(spans: list[tuple[str, int, int, float]]) -> list[tuple[str, int, in
         ),
         ([("NP", 0, 2, 1.0), ("VP", 1, 3, 1.5)], [("VP", 1, 3)]),
         ([("NP", 0, 2, 1.5), ("VP", 1, 3, 1.0)], [("NP", 0, 2)]),
-        (  # the middle one is crossed by a better one: what it crossed itself stays
+        (  # a better span crosses the middle one, so the span that the middle one crosses stays
             [("NP", 0, 2, 1), ("NP", 1, 3, 2), ("NP", 2, 4, 3)],
             [("NP", 0, 2), ("NP", 2, 4)],
         ),
         # Equal scores: the earlier start, the longer span, the label.
         ([("NP", 1, 3, 1), ("VP", 0, 2, 1)], [("VP", 0, 2)]),
         ([("NP", 0, 2, 1), ("NP", 0, 3, 1), ("NP", 1, 4, 1)], [("NP", 0, 3), ("NP", 0, 2)]),
-        (  # spans that cross only before or behind others that nest
+        (  # spans that cross only before or after others that nest
             [("S", 0, 9, 9), ("NP", 1, 4, 3), ("PP", 2, 4, 5), ("NP", 3, 4, 5), ("VP", 3, 9, 4)],
             [("S", 0, 9), ("NP", 1, 4), ("PP", 2, 4), ("NP", 3, 4)],
         ),

@@ -1,4 +1,4 @@
-"""The encoding of words, by hand and against the tokenizer that the encoder was pretrained with."""
+"""The encoding of words, by hand and compared with the tokenizer that the encoder was pretrained with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transforms.parsing.phrasemill.encoding import CRAFT, MAX_PIECES, MAX_WORDS,
 VOCABULARY = read_vocabulary()
 ENCODER = Encoder(VOCABULARY)
 
-# Libraries know different versions of Unicode; what all know alike is assigned since 3.2.
+# Libraries have different versions of Unicode; all agree on characters assigned since 3.2.
 CHARACTERS = st.characters(codec="utf-8").filter(
     lambda c: unicodedata.ucd_3_2_0.category(c) == unicodedata.category(c) not in ("Cn", "Co", "Cs")
 )

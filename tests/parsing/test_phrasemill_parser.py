@@ -1,4 +1,4 @@
-"""Our own parser as its users have it, with the weights that are shipped."""
+"""Our own parser as users have it, with the shipped weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.phrasemill.network import Parse
 from transforms.parsing.phrasemill_parser import PhrasemillParser
-from transforms.parsing.registry import MEANS, load_parser, parser_identity
+from transforms.parsing.registry import RUNTIME_OPTIONS, load_parser, parser_identity
 from transforms.parsing.treebank import read_treebank
 from transforms.parsing.trees import Refusal
 
@@ -40,7 +40,7 @@ def threaded() -> PhrasemillParser:
 
 
 def is_tree(parse: Parse, words: int) -> bool:
-    """One tag a word; spans inside the sentence, each once, in order, none across another."""
+    """Whether each word has a tag, and the spans are inside the sentence, unique, in order, and do not cross."""
     spans = [(start, -end) for _, start, end in parse.constituents]
     return (
         len(parse.tags) == words
@@ -253,11 +253,11 @@ def test_identity_and_what_is_no_part_of_it(parser: PhrasemillParser, threaded: 
     assert (identity.parser, len(identity.model_sha256)) == ("phrasemill", 64)
     assert identity.libraries.keys() == {"onnxruntime", "numpy", "spacy"}
     assert identity == threaded.identity == parser_identity("phrasemill")
-    assert MEANS["phrasemill"] == ("threads",)
+    assert RUNTIME_OPTIONS["phrasemill"] == ("threads",)
 
 
 def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
-    """ONNX Runtime's telemetry begins with a device id and a queue of events in the user's cache folder."""
+    """ONNX Runtime's telemetry starts with a device id and a queue of events in the user's cache folder."""
     environment = {**os.environ, "HOME": str(tmp_path)}
     for name in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
         environment.pop(name, None)

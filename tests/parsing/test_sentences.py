@@ -24,7 +24,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer()
 
 
-# " | " stands where a sentence begins.
+# " | " is where a sentence begins.
 SENTENCES = {
     "marks": ["He left. | She stayed! | Who knows? | Nobody… | It ended..."],
     "closing quotation marks and brackets": [
@@ -122,7 +122,7 @@ def test_tokens_and_offsets(tokenizer: Tokenizer) -> None:
     ]
 
 
-OTHER_TOKENIZER = Tokenizer()  # has seen other texts than the fixture has
+OTHER_TOKENIZER = Tokenizer()  # has seen other texts than the fixture
 
 CHARACTERS = st.one_of(
     st.sampled_from(
@@ -160,7 +160,7 @@ def test_every_character_but_whitespace_is_in_one_token(tokenizer: Tokenizer, te
 
 @examples(300)
 @given(text=TEXTS)
-def test_a_sentence_begins_behind_whitespace_and_never_with_a_small_letter_behind_a_word(text: str) -> None:
+def test_a_sentence_begins_after_white_space_and_never_with_a_small_letter_after_a_word(text: str) -> None:
     starts = sentence_starts(text)
     assert starts[0] == 0
     assert starts == sorted(set(starts))
@@ -185,7 +185,7 @@ def test_tokens_are_those_of_spacy(tokenizer: Tokenizer, text: str) -> None:
 
 
 def test_words_that_spacy_treats_specially_are_left_to_it(tokenizer: Tokenizer) -> None:
-    """Only plain words are cut without spaCy: "dont" and "Cant," are none."""
+    """Only plain words are cut without spaCy; "dont" and "Cant," are not plain."""
     nlp = spacy.blank("en")
     cases = [case for case in nlp.tokenizer.rules if not any(map(str.isspace, case))]  # type: ignore[attr-defined]
     chunks = [f"{case}{mark}" for case in [*cases, *string.ascii_letters, "Word"] for mark in ("", *",;:!?")]

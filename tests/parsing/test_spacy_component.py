@@ -118,7 +118,7 @@ def test_refused_sentences_are_listed_and_their_neighbours_parsed() -> None:
 @examples(30)
 @given(texts=st.lists(st.text(max_size=50) | st.text("ab .\n\t\u00a0|", max_size=50), max_size=5))
 def test_pipe_is_one_after_another(nlp: Language, texts: list[str]) -> None:
-    texts = [text.encode("utf-8", "replace").decode() for text in texts]  # spaCy takes no half surrogate pairs
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]  # spaCy does not accept half surrogate pairs
     for batch_size in (2, 1000):
         piped = list(nlp.pipe(texts, batch_size=batch_size))
         assert [doc.to_bytes() for doc in piped] == [nlp(text).to_bytes() for text in texts]

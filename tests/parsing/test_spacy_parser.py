@@ -1,4 +1,4 @@
-"""The spaCy parser, on the real model that the base install brings."""
+"""The spaCy parser, with the real model of the base install."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def texts_of(text: str, sentence: Sentence) -> list[str]:
 
 
 def assert_nothing_lost(text: str, sentences: list[Sentence]) -> None:
-    """Every character but whitespace is in exactly one sentence, and in one token where that was parsed."""
+    """Every character except white space is in exactly one sentence, and in one token if that was parsed."""
     assert "".join("".join("".join(texts_of(text, each)).split()) for each in sentences) == "".join(text.split())
     bounds = [place for sentence in sentences for place in (sentence.start_char, sentence.end_char)]
     assert bounds == sorted(bounds)
@@ -168,7 +168,7 @@ def test_output_does_not_depend_on_batches_or_vocabulary(
         assert_nothing_lost(line, sentences)
     assert parser.parse_texts(lines[::-1])[::-1] == together
     monkeypatch.setattr(spacy_parser, "BATCH_CHARS", 1_000)
-    monkeypatch.setattr(spacy_parser, "KEPT_STRINGS", 0)  # new words are forgotten after each batch
+    monkeypatch.setattr(spacy_parser, "KEPT_STRINGS", 0)  # new words are dropped after each batch
     assert SpacyParser().parse_texts(lines) == together
 
 

@@ -10,7 +10,7 @@ from transforms.parsing.spacy_rules import UNARY_ORDER, constituents
 
 
 def bracketed(parse: str) -> str:
-    """The parse of the words, its constituents drawn around them."""
+    """The words of a parse, with brackets for its constituents."""
     rows = [word.rsplit("/", 3) for word in parse.split()]
     opening = [""] * (len(rows) + 1)
     closing = [""] * (len(rows) + 1)

@@ -39,7 +39,7 @@ def imported() -> None:
 
 
 class NoScores:
-    """In place of Stanza's scorer, which is CoreNLP's in Java: says that every epoch is better than the last."""
+    """Replaces Stanza's scorer, which is CoreNLP's in Java: every epoch is better than the last."""
 
     epoch = 0
 
@@ -140,7 +140,7 @@ def test_a_sentence_that_stanza_drops_is_refused_and_the_others_are_kept(parser,
 
 
 def test_a_package_among_stanza_resources(models, parser, tmp_path):
-    """The layout that `stanza.download` leaves: resources.json, and a folder for each kind of model."""
+    """The layout of `stanza.download`: resources.json, and a folder for each kind of model."""
     for kind, source, package in (("constituency", "tiny.pt", "tiny_nocharlm"), ("pretrain", "vectors.pt", "tiny")):
         (tmp_path / "en" / kind).mkdir(parents=True)
         (tmp_path / "en" / kind / f"{package}.pt").write_bytes((models / source).read_bytes())

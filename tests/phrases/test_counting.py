@@ -23,7 +23,7 @@ from transforms.phrases.counting import (
     to_phrases,
     with_phrase_keys,
 )
-from transforms.phrases.normalise import PhraseRules
+from transforms.phrases.options import PhraseRules
 
 RULES = PhraseRules(labels=PHRASE_LABELS)
 
@@ -40,7 +40,7 @@ def expected(*tables: pa.Table) -> list[Row]:
 
 
 def in_float32(rows: list[Row]) -> list[Row]:
-    """Shares as they are stored."""
+    """The rows with their shares in the stored precision."""
     return pa.Table.from_pylist(rows, schema=PHRASES).to_pylist()
 
 
@@ -58,7 +58,7 @@ def test_frequency_and_document_frequency():
     [
         ("[NP x]", "NP", {"NP": 1.0}),
         ("[VP x] [VP x] [NP x] [VP x]", "VP", {"NP": 0.25, "VP": 0.75}),
-        # ties by the order NP, VP, PP, ADJP, ADVP, whatever comes first
+        # ties by the order NP, VP, PP, ADJP, ADVP, not by the order in the text
         ("[VP x] [NP x]", "NP", {"NP": 0.5, "VP": 0.5}),
         ("[ADVP x] [ADJP x] [PP x] [ADVP x] [ADJP x]", "ADJP", {"PP": 0.2, "ADJP": 0.4, "ADVP": 0.4}),
         ("[ADVP x] [PP x]", "PP", {"PP": 0.5, "ADVP": 0.5}),
@@ -75,7 +75,7 @@ def test_labels(sentence, label, shares):
 def test_the_order_is_by_frequency_then_by_bytes():
     words = ["c", "b b", "b-b", "Z", "é", "z", "\ufb00", "𝔸", "bb"]
     found = phrases(shard({"d": " ".join(f"[NP {word}]" for word in words) + " [NP é]"}).sentences)
-    # The last two would change places in the order of UTF-16.
+    # In the order of UTF-16 the last two would be the other way round.
     assert [row["phrase"] for row in found] == ["z", "é", "b b", "b-b", "bb", "c", "\ufb00", "𝔸"]
 
 

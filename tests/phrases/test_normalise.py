@@ -17,11 +17,11 @@ from transforms.phrases.normalise import is_number, is_punctuation, normalise_to
         ("Whale", "whale"),
         ("NATO", "nato"),
         ("U.S.", "u.s."),
-        # canonical composition, also of what lower-casing takes apart
+        # canonical composition, also of what lower-casing decomposes
         ("Cafe\u0301", "caf\u00e9"),
         ("\u212bngstr\u00f6m", "\u00e5ngstr\u00f6m"),
         ("J\u030can", "\u01f0an"),
-        # scripts with their own rules of case
+        # scripts with their own case rules
         ("Straße", "straße"),
         ("STRASSE", "strasse"),
         ("GROẞ", "groß"),
@@ -35,7 +35,7 @@ from transforms.phrases.normalise import is_number, is_punctuation, normalise_to
         ("\u2018tis", "'tis"),
         ("Hawai\u02bci", "hawai'i"),
         ("\u201cso\u201d", '"so"'),
-        # compatibility characters stay what they are
+        # compatibility characters stay
         ("\u00bd", "\u00bd"),
         ("x\u00b2", "x\u00b2"),
     ],

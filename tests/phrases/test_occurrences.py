@@ -1,4 +1,4 @@
-"""Constituents of literal sentences -> phrases, and why the others are none (docs/phrases.md)."""
+"""Constituents of literal sentences -> phrases, or why they are left out (docs/phrases.md)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from schemas.kinds import FILTER_REASONS
 from schemas.kinds.sentences import SENTENCES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import slice_hashes, slice_strings, strings_hashes
-from transforms.phrases.normalise import DETERMINERS, PhraseRules
+from transforms.phrases.normalise import DETERMINERS
 from transforms.phrases.occurrences import SENTENCE_COLUMNS, find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 Phrases = list[tuple[str, str]]
 
@@ -38,7 +39,7 @@ def find(table: pa.Table, rules: PhraseRules) -> tuple[Phrases, dict[str, int]]:
 
 
 def phrases(brackets: str, **options: object) -> list[str]:
-    """The phrases of one sentence, with "NP" understood; a filtered constituent shows as "<reason>"."""
+    """The phrases of one sentence, without the label NP; a filtered constituent is "<reason>"."""
     found, filtered = find(sentences(brackets), PhraseRules(**options))  # type: ignore[arg-type]
     return [word if label == "NP" else f"{label} {word}" for label, word in found] + [
         f"<{reason}>" for reason, times in sorted(filtered.items()) for _ in range(times)
@@ -48,7 +49,7 @@ def phrases(brackets: str, **options: object) -> list[str]:
 @pytest.mark.parametrize(
     ("brackets", "options", "expected"),
     [
-        # blanks as the text has them, one for any gap
+        # blanks as in the text, one for any gap
         ("[NP New  York]", {}, ["new york"]),
         ("[NP a well ~- ~known man]", {}, ["well-known man"]),
         ("[NP Smith ~'s house ~, Rome]", {}, ["smith's house, rome"]),
@@ -57,12 +58,13 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[NP The Old Man]", {"lowercase": False}, ["Old Man"]),
         ("[NP GROẞE Straße]", {}, ["große straße"]),
         ("[NP İstanbul] and [NP Isparta]", {}, ["i\u0307stanbul", "isparta"]),
-        # composed and decomposed, curly and straight are one form
+        # composed and decomposed, curly and straight have one form
         ("[NP Cafe\u0301] [NP café]", {}, ["café", "café"]),
         ("[NP Smith ~\u2019s] [NP Smith ~'s]", {}, ["smith's", "smith's"]),
         # punctuation at both ends
         ('[NP " ~The old man ~, ~" ~.]', {}, ["old man"]),
         ("[NP ( ~Rome ~) ~: ~—]", {}, ["rome"]),
+        ("[NP ( ~the old man ~)] ~.", {}, ["old man"]),
         ('[NP the " ~old ~" man]', {}, ['"old" man']),
         ('[NP " ~The old man ~, ~"]', {"strip_punctuation": False}, ['"the old man,"']),
         ("[NP 😀 whale ❤️]", {}, ["whale"]),
@@ -80,7 +82,7 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ('[NP the " ~the Wall ~" ~]', {}, ["wall"]),
         ("[NP The cat]", {"strip_determiners": False}, ["the cat"]),
         ("[ADVP this way]", {}, ["ADVP way"]),
-        # lone pronouns and determiners
+        # pronouns and determiners alone
         ("[NP It] [NP himself] [NP Who] [NP there]", {}, ["<pronoun>"] * 4),
         ("[NP This] [NP that]", {}, ["<pronoun>"] * 2),
         ("[NP each other] [NP one another] [NP the other] [NP those who]", {}, ["<pronoun>"] * 4),
@@ -104,14 +106,14 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[PP in [NP Rome]] [ADJP very old] [ADVP soon] [S x]", {}, ["rome", "ADJP very old", "ADVP soon"]),
         ("[PP in [NP Rome]]", {"labels": ("NP", "PP")}, ["PP in rome", "rome"]),
         ("[VP fled] [NP Rome]", {"labels": ("VP",)}, ["VP fled"]),
-        # a unary chain, and what becomes one, counts once under the first label of the fixed order
+        # a unary chain, also one that results from trimming, counts once, under the first label of the fixed order
         ("[NP [NP Rome]]", {}, ["rome", "<same_words>"]),
         ("[VP [NP [ADVP home]]]", {}, ["home", "<same_words>", "<same_words>"]),
         ("[ADVP [ADJP long]]", {}, ["ADJP long", "<same_words>"]),
         ("[VP [VP fled] ~.]", {}, ["VP fled", "<same_words>"]),
         ("[NP the [ADJP old]]", {}, ["old", "<same_words>"]),
         ("[NP [NP the [VP seen]] ~,]", {}, ["seen", "<same_words>", "<same_words>"]),
-        # the length is that of the phrase, not of the constituent
+        # the limit is on the phrase, not on the constituent
         ('[NP " ~The a b c ~"]', {"max_tokens": 3}, ["b c"]),
         ("[NP a b c d]", {"max_tokens": 3}, ["b c d"]),
         ("[NP a b c d e]", {"max_tokens": 3}, ["<too_long>"]),
@@ -175,7 +177,7 @@ def test_only_the_columns_named_are_read():
     assert find(table, PhraseRules()) == ([("NP", "é x")], {})
 
 
-# ---- Any shard, against the plain Python of tests/brute_force.py
+# ---- Any shard, compared with the plain Python of tests/brute_force.py
 
 WORDS = st.sampled_from(
     [
@@ -187,7 +189,7 @@ WORDS = st.sampled_from(
 
 @st.composite
 def sentence(draw: st.DrawFn) -> str:
-    """A sentence in brackets, any words, any nested constituents."""
+    """A sentence in brackets, with any words and any nested constituents."""
 
     def words(depth: int) -> str:
         pieces = []
@@ -230,7 +232,7 @@ def test_any_shard_by_any_rules(given_shard: Shard, rules: PhraseRules):
 
 @given(SHARDS)
 def test_normalising_the_surface_gives_the_phrase(given_shard: Shard):
-    """Also of a phrase itself: "the old man" in, "old man" out, "old man" in, "old man" out."""
+    """Also for a phrase itself: "the old man" gives "old man", and "old man" gives "old man"."""
     table = given_shard.sentences
     again = brute_force.find(table.to_pylist(), PhraseRules()).occurrences
     for each in again:
@@ -262,7 +264,7 @@ def test_hashes_of_many_short_strings_differ():
 
 
 def examples() -> list[tuple[str, str]]:
-    """Constituent and phrase of each row of the table in docs/phrases.md; "-" where it is left out."""
+    """Constituent and phrase of each row of the table in docs/phrases.md; "-" if it is left out."""
     page = (Path(__file__).parents[2] / "docs/phrases.md").read_text()
     table = page[page.index("| rule |") : page.index("The surface shrinks")]
     rows = [[cell.strip().strip("`") for cell in line.split("|")[2:4]] for line in table.splitlines()[2:] if line]

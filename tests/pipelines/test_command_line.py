@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,8 +18,7 @@ from literal import run_here
 from pipelines.__main__ import COMMANDS, TOOLS
 from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND
-from pipelines.options import choice_of_labels, shown_arguments
-from schemas.errors import UserError
+from pipelines.options import shown_arguments
 
 TEXT = """The old miller lived near the old bridge. He had three sons and a grey cat.
 The eldest son got the old mill, and the youngest son got the grey cat.
@@ -141,9 +141,14 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
         (["--sample-documents=2"], "must be a number above 0 and at most 1, not 2; see --help"),
         (["--validation-rate=1"], "must be a number of 0 or more and below 1, not 1; see --help"),
         (["--mask-token="], "argument --mask-token: must not be empty; see --help"),
+        (["--mask-token", " "], "argument --mask-token: must not be empty; see --help"),
+        (["--input", ""], "argument --input: must not be empty; see --help"),
+        (["--output="], "argument --output: must not be empty; see --help"),
+        (["--runner="], "argument --runner: must not be empty; see --help"),
+        (["--placement=left"], "argument --placement: invalid choice: 'left' (choose from "),
         (["--overwrite", "--resume"], "--overwrite and --resume exclude each other"),
-        (["--labels=NP,SBAR"], "--labels NP,SBAR: choose among NP, VP, PP, ADJP, ADVP"),
-        (["--parser-option=fast"], "--parser-option fast: must be NAME=VALUE"),
+        (["--labels=NP,SBAR"], "--labels: choose among NP, VP, PP, ADJP, ADVP, not NP,SBAR; see --help"),
+        (["--parser-option=fast"], "--parser-option: must be NAME=VALUE, not fast; see --help"),
         (["--parser=spacy", "--model=nowhere"], "the parser spacy: "),
         (["--parser-option=fast=1"], "the parser phrasemill has no option 'fast'; it takes model, max_tokens, threads"),
         (["--max-sentence-tokens=511"], "max_tokens: must be a whole number of 1 to 510, not 511"),
@@ -167,6 +172,51 @@ def test_wrong_flags_and_inputs(arguments, message, tale, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+OWN_STAGE = """
+import sys
+from dataclasses import dataclass, fields, replace
+
+from pipelines import corpus
+from pipelines.cli import Command, main
+from pipelines.stages.extract import Extract
+
+
+@dataclass(frozen=True)
+class Own(Extract):
+    pass
+
+
+def build(source, options, output):
+    made = corpus.documents(source, options, output)
+    print("the module is", Own.__module__)
+    stage, *others = made.build.stages
+    own = Own(**{each.name: getattr(stage, each.name) for each in fields(stage)})
+    return [corpus.built(replace(made.build, stages=(own, *others)))]
+
+
+COMMAND = Command("own_stage", "Has a stage of its own.", "out", "text", (), build)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))
+"""
+
+
+def test_other_processes_find_the_stages_of_a_commands_own_module(tale, tmp_path):
+    (tmp_path / "own_stage.py").write_text(OWN_STAGE)
+    (tmp_path / "sitecustomize.py").write_text(f"import pipelines\npipelines.__path__.append({str(tmp_path)!r})\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.own_stage", f"--input={tale}", f"--output={tmp_path}/out", "--workers=2"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the module is pipelines.own_stage\n" in done.stdout
+    assert (tmp_path / "out/manifest.json").exists()
+
+
 def test_secrets_of_beams_flags_are_not_shown():
     given = ["--mask-token", "[M]", "--s3_secret_access_key", "S", "--s3_session_token=S"]
     shown = ["--mask-token", "[M]", "--s3_secret_access_key", "***", "--s3_session_token=***"]
@@ -174,25 +224,12 @@ def test_secrets_of_beams_flags_are_not_shown():
     assert shown_arguments([*given, *rest]) == [*shown, *rest]
 
 
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [("NP", ("NP",)), ("advp, np", ("NP", "ADVP")), ("PP,VP,PP", ("VP", "PP"))],
-)
-def test_labels_come_in_their_fixed_order(text, labels):
-    assert choice_of_labels(text) == labels
-
-
-def test_no_labels_are_an_error():
-    with pytest.raises(UserError, match="choose among"):
-        choice_of_labels(",")
-
-
 def test_the_list_of_commands():
     done = subprocess.run([sys.executable, "-m", "pipelines"], capture_output=True, text=True, timeout=60, check=True)
     commands, tools = (part.splitlines() for part in done.stdout.split("\n\n"))
     assert len(commands) == len(COMMANDS) == 6
     assert commands[0].startswith("python -m pipelines.mine_contexts ")
-    assert [line.split("pipelines.")[1].split()[:2] for line in tools] == [[name, "DIR"] for name in TOOLS]
+    assert [line.split("pipelines.")[1].split()[:2] for line in tools] == [[each.module, "DIR"] for each in TOOLS]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.module)

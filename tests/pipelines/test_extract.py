@@ -16,9 +16,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from literal import dump
+from literal import chain_of, dump
 
-from pipelines import corpus, options
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import close_stage, open_stage
@@ -28,17 +27,12 @@ from pipelines.stages import extract as step
 from pipelines.stages.extract import Extract
 from schemas.errors import UserError
 from schemas.manifest import Manifest
-from schemas.storage.folder import Folder
 from transforms.sources.items import Item
 
 
 def begun(output: Path, *arguments: str) -> DatasetBuild:
     """The command's last dataset, ready to be built."""
-    parser = options.command(COMMAND.module, COMMAND.description, output=str(output))
-    options.add_input(parser, takes=COMMAND.takes)
-    chosen, _ = options.parse(parser, ["--output", str(output), *arguments])
-    source = corpus.given(chosen.input, input_format=chosen.input_format)
-    build = COMMAND.build(source, chosen, Folder(chosen.output))[-1].build
+    build = chain_of(COMMAND, f"--output={output}", *arguments)[-1].build
     assert build is not None
     assert build.check(resume=False, overwrite=False, reuse=False)
     build.begin(resume=False)

@@ -412,7 +412,7 @@ def test_by_the_command_with_workers(tmp_path, test_data, capsys):
         (["--input={folder}/w.xml", "--tables={folder}/book.txt"], "book.txt"),
         (["--input={folder}/w.xml", "--tables={folder}/enwiki-20240101-redirect.sql.gz"],
          "--tables: the redirect table of enwiki names its pages by number; give its page table"),
-        (["--input={folder}/w.xml", "--pairs-by=words"], "--pairs-by words: choose among entity, surface"),
+        (["--input={folder}/w.xml", "--pairs-by=words"], "--pairs-by: choose among entity, surface, not words"),
         (["--input={folder}/w.xml", "--masked", "--masks=subtokens"], "--masks=subtokens: name the model"),
         (["--input={folder}/w.xml", "--masks=subtokens", "--tokenizer=x"], "--masks: says how --masked masks"),
         (["--input={folder}/w.xml", "--tokenizer=x"], "--tokenizer: is for --masks=subtokens"),

@@ -34,7 +34,9 @@ from schemas.kinds.phrases import PHRASES
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.terms import PHRASE_LABELS
-from transforms.contexts.windows import WindowRules
+from transforms.contexts.options import Occurrences, WindowRules
+from transforms.options import Draws
+from transforms.phrases.options import PhraseRules, Vocabulary
 
 SMALL = (
     (unit_steps, "UNITS", 1),
@@ -120,25 +122,19 @@ def reference(real: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Mined:
 def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]]:
     """Phrases, training and validation rows in plain Python."""
     options = parse_options(*flags)
-    rules = corpus.phrase_rules(options)
+    rules, vocabulary, draws = options[PhraseRules], options[Vocabulary], options[Draws]
     phrases = brute_force.count(brute_force.find(mined.sentences, rules).occurrences)
-    phrases = [row for row in phrases if row["frequency"] >= (options.min_frequency or 1)]
-    phrases = pa.Table.from_pylist(phrases[: options.max_phrases], schema=PHRASES).to_pylist()
-    window_rules = WindowRules(
-        window=options.window,
-        placement=options.placement,
-        mask_token=options.mask_token,
-        mask_others=not options.keep_other_occurrences,
-    )
+    phrases = [row for row in phrases if row["frequency"] >= (vocabulary.min_frequency or 1)]
+    phrases = pa.Table.from_pylist(phrases[: vocabulary.max_phrases], schema=PHRASES).to_pylist()
     train, validation = brute_force.contexts(
         mined.documents,
         mined.sentences,
         phrases,
         phrase_rules=rules,
-        window_rules=window_rules,
-        most=options.contexts_per_phrase,
-        seed=options.seed,
-        validation_rate=options.validation_rate,
+        window_rules=options[WindowRules],
+        most=options[Occurrences].contexts_per_phrase,
+        seed=draws.seed,
+        validation_rate=draws.validation_rate,
     )
     return phrases, train, validation
 
@@ -183,7 +179,7 @@ def test_all_rows_of_a_treebank(tmp_path, test_data):
 
 
 def test_the_ledgers_of_real_text(reference, real):
-    found = brute_force.find(reference.sentences, corpus.phrase_rules(parse_options()))
+    found = brute_force.find(reference.sentences, PhraseRules())
     manifest = read_manifest(Folder(str(reference.folder / "phrases")))
     count, select = manifest.stage("count").ledger, manifest.stage("select").ledger
     assert count is not None
@@ -251,7 +247,7 @@ def test_the_mask_put_back_gives_the_text(tmp_path, real):
 
 
 def test_windows_have_the_length_asked_for(reference):
-    found = brute_force.find(reference.sentences, corpus.phrase_rules(parse_options())).occurrences
+    found = brute_force.find(reference.sentences, PhraseRules()).occurrences
     around = brute_force.windows(reference.documents, reference.sentences, found, rules=WindowRules(), seed=0)
     by_place = {(each.doc_id, each.start_char, each.phrase): window for each, window in around.items()}
     lengths: Counter[int] = Counter()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import parse_options, run_here
+from literal import chain_of, run_here
 
 from pipelines import corpus
 from pipelines.cli import main
@@ -187,9 +187,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def foretell(output: Path, *flags: str) -> tuple[Plan, list[corpus.ChainDataset]]:
-    chosen = parse_options(*flags, f"--output={output}")
-    source = corpus.given(chosen.input, input_format=chosen.input_format)
-    chain = COMMAND.build(source, chosen, Folder(chosen.output))
+    chain = chain_of(COMMAND, *flags, f"--output={output}")
     todo = [each.build for each in chain if each.build is not None]
     return plan(chain, todo, workers=2), chain
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import parse_options, run_here
+from literal import chain_of, run_here
 from pyarrow import fs
 
-from pipelines import corpus
 from pipelines.mine_mentions import COMMAND
 from pipelines.planning import pieces, tables
 from pipelines.planning.estimates import Estimate
@@ -190,9 +189,7 @@ def made(wiki: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def foretell(output: Path, *flags: str) -> Plan:
-    chosen = parse_options(*flags, *FLAGS, f"--output={output}", command=COMMAND)
-    source = corpus.given(chosen.input, input_format=chosen.input_format)
-    chain = COMMAND.build(source, chosen, Folder(chosen.output))
+    chain = chain_of(COMMAND, *flags, *FLAGS, f"--output={output}")
     return plan(chain, [each.build for each in chain if each.build is not None], workers=2)
 
 

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import poisoned_words, word_count
 
-from pipelines import extract_documents, mine_contexts, options, parse_sentences, status
+from pipelines import extract_documents, mine_contexts, parse_sentences, status
 from pipelines.__main__ import COMMANDS
 from pipelines.array_job import ended_line, run_slice
 from pipelines.cli import main
@@ -34,6 +35,7 @@ from pipelines.engine.limits import LIMITS
 from pipelines.engine.progress import Progress, RunFigures
 from pipelines.engine.stage import WHOLE, Slice, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
+from pipelines.options import RunOptions
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
@@ -97,8 +99,9 @@ def test_what_a_slice_says_at_its_end(figures, line):
                 [f"--units={text}"],
                 f"argument --units: must be I/N with I from 1 to N, such as 3/64, not {text}; see --help",
             )
-            for text in ("0/4", "5/4", "x", "", "1", "1/0", "0/0", "-1/4", "1/4/2", "1.0/4", " 1/4", "1/x")
+            for text in ("0/4", "5/4", "x", "1", "1/0", "0/0", "-1/4", "1/4/2", "1.0/4", " 1/4", "1/x")
         ),
+        (["--units="], "argument --units: must not be empty; see --help"),
         (["--units=1/4", "--overwrite"], "--overwrite and --units exclude each other, .*; delete .*out first"),
         (["--units=1/4", "--plan"], "--plan and --units exclude each other"),
         (["--units=1/4", "--runner=FlinkRunner"], "--runner FlinkRunner and --units exclude each other"),
@@ -114,17 +117,21 @@ def test_options_that_do_not_fit(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_options_as_arguments():
-    parser = options.command("x", "x", output="out")
-    options.add_input(parser, takes="x")
-    options.add_parsing(parser)
-    given = ["--input", "a b", "--input", "c", "--max-documents", "7", "--documents", "d"]
-    chosen, _ = options.parse(parser, [*given, "--sample-documents=0.5", "--dedup=off", "--workers=3", "--model=m"])
-    assert options.as_arguments(chosen, [lambda parser: options.add_input(parser, takes="")]) == [
-        *("--input", "a b", "--input", "c", "--max-documents", "7", "--sample-documents", "0.5")
-    ]
-    assert options.as_arguments(chosen, [options.add_documents]) == ["--documents", "d"]
-    assert options.as_arguments(chosen, [options.add_parsing]) == ["--model", "m", "--documents", "d"]
+def test_the_line_that_goes_on():
+    """Options as one types them: the input first, what is about the run last; then Beam's, without secrets."""
+    given = ["--units=3/4", "--output=x/docs", "--resume", "--dedup=off", "--sample-documents=0.5", "--input=a b"]
+    chosen, _ = extract_documents.COMMAND.parse([*given, "--input", "c", "--max-documents", "7", "--workers=3"])
+    assert extract_documents.COMMAND.line(*chosen).partition(" -m ")[2] == (
+        "pipelines.extract_documents --input 'a b' --input c --max-documents 7 --sample-documents 0.5 "
+        "--output x/docs --workers 3 --units 3/4 --resume"
+    )
+    run = replace(chosen[RunOptions], units=None, output="out/documents", resume=False)
+    shown = extract_documents.COMMAND.line(
+        run, beam_args=["--job_name=x", "--s3_session_token=S", "--s3_secret_key", "S"]
+    )
+    assert shown.partition(" -m ")[2] == (
+        "pipelines.extract_documents --workers 3 --job_name=x '--s3_session_token=***' --s3_secret_key '***'"
+    )
 
 
 # ---- Slices of a toy's first stage, in this process
@@ -522,7 +529,7 @@ def test_slices_that_are_killed_stopped_doubled_or_never_run(chapters, tmp_path)
         code, _, error = ended(stopped)
         assert (code, len(finished(3)) < len(Slice(3, 4).units(units))) == (143, True)
         (on,) = re.findall(r"^to go on from here: (.*)$", error, re.M)
-        assert on.endswith("--units=3/4 --workers=1")
+        assert on.endswith("--workers 1 --units 3/4")
         codes = [ended(each)[0] for each in (first, again)]
         assert sorted(codes) in ([0, 2], [0, 0])  # both did all, or one saw the other
     finally:

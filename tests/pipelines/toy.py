@@ -19,7 +19,6 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from schemas.errors import UserError
 from schemas.kind import Kind
-from schemas.kinds import KINDS
 from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input
 from schemas.shown import plain_row
@@ -36,7 +35,6 @@ WORDS = Kind(
     command="toy",
     show=lambda row, options: plain_row(row, ("title", "target_title")),
 )
-KINDS.setdefault(WORDS.record, WORDS)
 
 
 class Text(NamedTuple):

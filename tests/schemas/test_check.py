@@ -568,7 +568,8 @@ def test_documents_out_of_reach_are_said(copied, capsys, tmp_path):
     folder = copied("contexts-sentences")
     other_documents(folder)
     assert main([str(folder)]) == 0
-    assert re.search("offsets not checked: .*holds another dataset, .*; give the documents with", capsys.readouterr().out)
+    found = "offsets not checked: .*holds another dataset, .*; give the documents with"
+    assert re.search(found, capsys.readouterr().out)
     assert main([str(folder), "--documents", str(tmp_path / "contexts-documents")]) == 2
     assert "was not made from these documents" in capsys.readouterr().err
     shutil.rmtree(tmp_path / "contexts-documents")

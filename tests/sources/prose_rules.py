@@ -1,4 +1,4 @@
-"""What must hold for the plain text and the links of any page, whatever its markup is."""
+"""What must hold for the plain text and the links of a page with any markup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transforms.sources.items import Link
 
 
 def assert_prose(text: str, links: Sequence[Link]) -> None:
-    """Assert that text is tidy and that links stand on their anchors, one behind the other."""
+    """Assert that the text is tidy, and that the links are at their anchors, one after the other."""
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u00a0\u00ad]", text)
     assert not re.search(r"  | \n|\n |\n\n\n|^\s|\s$", text)
     end = 0

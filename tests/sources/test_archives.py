@@ -15,8 +15,9 @@ import zstandard
 from pyarrow import fs
 
 from transforms.sources.archives import ARCHIVE, NOT_TEXT
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 
@@ -145,7 +146,7 @@ BZ2 = bz2.compress(TAR)
         ("a.tar", TAR.rstrip(b"\0"), "truncated", None),
         ("a.tar", TAR[: 512 * 5], "truncated", 512 * 5),  # at the end of a member: only the end mark is missing
         ("a.tar", TAR.replace(b"cover.png", b"cover.txt"), "corrupt", None),  # the header's checksum
-        ("a.tar.gz", GZ[:-4], "truncated", len(GZ) - 4),  # behind the tar archive's own end
+        ("a.tar.gz", GZ[:-4], "truncated", len(GZ) - 4),  # after the tar archive's own end
         ("a.tar.gz", GZ[:200], "truncated", 200),
         ("a.tar.gz", GZ[:-6] + b"\0" + GZ[-5:], "corrupt", None),  # the checksum
         ("a.tar.bz2", BZ2[:-4], "truncated", len(BZ2) - 4),

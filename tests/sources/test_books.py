@@ -9,8 +9,9 @@ import pytest
 from pyarrow import fs
 
 from transforms.sources.books import TEXT, book_of, without_contents
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 
@@ -102,7 +103,7 @@ def test_standard_ebooks_are_known_by_name_and_typography() -> None:
             "A NOVEL\n\nCHAPTER I.\n\nThe Whale\n\nIt blew.",
         ),
         ("Contents\nPAGE\nPreface ... v\nThe End ... 90\n\nPREFACE\n\nRead.", "PREFACE\n\nRead."),
-        # kept where it is not certain: the entry does not come again, or prose stands between
+        # kept if it is not certain: the entry does not occur again, or there is prose in between
         ("Contents\n\nLoomings\n\nThe Carpet-Bag\n\nCHAPTER 1\n\nIt blew.",) * 2,
         (f"Contents\n\nLoomings\n\nOne\n\n{'It blew. ' * 20}\n\nLoomings\n\nIt blew.",) * 2,
         ("The contents of the chest\n\nGold\n\nSilver\n\nGold",) * 2,
@@ -167,7 +168,7 @@ def test_recognises() -> None:
 
 
 def test_real_books(test_data: Path) -> None:
-    """One paragraph a line and hard-wrapped, of the same novel: the same paragraphs in the same characters."""
+    """The same novel with a paragraph in each line and hard-wrapped: the same paragraphs in the same characters."""
     folder = test_data / "corpora" / "books"
     books = {}
     for path in sorted(folder.glob("*.txt")):

@@ -1,4 +1,4 @@
-"""bzip2 by its blocks: every block found and read alone, whatever bit it begins at; nothing else taken for one."""
+"""bzip2 by blocks: every block is found and read alone, at any bit; nothing else is taken for a block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from transforms.sources.streams import Damaged, chunks
 LOCAL = fs.LocalFileSystem()
 BLOCK_MAGIC, END_MAGIC = 0x314159265359, 0x177245385090
 NOISE = random.Random(0).randbytes(450_000)
-STORED = bz2.compress(NOISE, 1)  # blocks of 100 kB, none but the first at the beginning of a byte
+STORED = bz2.compress(NOISE, 1)  # blocks of 100 kB; only the first begins at the beginning of a byte
 
 
 def read(path: str, **kwargs: int) -> bytes:
@@ -28,7 +28,7 @@ def read(path: str, **kwargs: int) -> bytes:
 
 
 def bits(*fields: tuple[int, int]) -> bytes:
-    """Values of so many bits each, one behind the other, then zeros up to a byte."""
+    """Values with their numbers of bits, one after the other, then zeros up to a whole byte."""
     number = length = 0
     for value, size in fields:
         number, length = number << size | value, length + size
@@ -138,7 +138,7 @@ def test_marks_across_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def looks_like_a_mark(magic: int) -> bytes:
-    """A text in whose block a magic number stands: the block lists which bytes occur, 16 bits for each 16 of them."""
+    """A text whose block holds a magic number: a block lists which bytes occur, 16 bits for each 16 bytes."""
     words = magic.to_bytes(6, "big")
     used = [
         16 * group + place
@@ -151,15 +151,15 @@ def looks_like_a_mark(magic: int) -> bytes:
 
 
 @pytest.mark.parametrize("magic", [BLOCK_MAGIC, END_MAGIC])
-@pytest.mark.parametrize("behind", [b"", bz2.compress(TEXT[:1000]), b"noise"])
-def test_false_mark_inside_a_block(tmp_path: Path, magic: int, behind: bytes) -> None:
+@pytest.mark.parametrize("after", [b"", bz2.compress(TEXT[:1000]), b"noise"])
+def test_false_mark_inside_a_block(tmp_path: Path, magic: int, after: bytes) -> None:
     """It neither ends its block nor is reported by a range that begins at it."""
     data = looks_like_a_mark(magic)
     stored = bz2.compress(data)
     marks = find_marks(stored)
     assert [mark.is_end for mark in marks] == [False, magic == END_MAGIC, True]
     path = tmp_path / "a.bz2"
-    path.write_bytes(stored + behind)
+    path.write_bytes(stored + after)
     false = marks[1].bit // 8
     end = len(stored) - 11
     assert read(str(path), start=0, end=end) == data
@@ -173,7 +173,7 @@ def test_false_mark_inside_a_block(tmp_path: Path, magic: int, behind: bytes) ->
 
 
 def faults(path: Path, cuts: list[int]) -> tuple[bytes, list[tuple[str, int]]]:
-    """What can be read in ranges, going on behind every damage, and the damage."""
+    """What can be read in ranges, continuing after all damage, and the damage."""
     found, told = b"", []
     for begin, end in itertools.pairwise([0, *cuts, path.stat().st_size]):
         at: int | None = begin

@@ -1,4 +1,4 @@
-"""Exact duplicates: what is dropped, what stays, and where the links of what stays are."""
+"""Exact duplicates: what is dropped, what stays, and the offsets of the remaining links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Drop = tuple[int, int, int, str]
 
 
 def drops(mode: str, shards: list[list[tuple[str, str]]]) -> list[Drop]:
-    """What is dropped of documents (id, text) in shards: (shard, row, paragraph, reason)."""
+    """What is dropped from documents (id, text) in shards: (shard, row, paragraph, reason)."""
     keys = KeyRows(mode)
     for shard, documents in enumerate(shards):
         for row, (doc_id, text) in enumerate(documents):
@@ -48,7 +48,7 @@ def drops(mode: str, shards: list[list[tuple[str, str]]]) -> list[Drop]:
     [
         ("off", [], []),
         ("off", [[("a", LONG), ("b", LONG)]], []),
-        # one id: the first stays, the same text is a copy, another text a fault
+        # one id: the first stays, the same text is a copy, another text is a fault
         ("off", [[("a", LONG), ("a", LONG)]], [(0, 1, -1, "duplicate_document")]),
         ("off", [[("a", LONG)], [("a", OTHER), ("b", LONG)]], [(1, 0, -1, "duplicate_id")]),
         ("documents", [[("a", LONG), ("b", OTHER)], [("c", LONG)]], [(1, 0, -1, "duplicate_document")]),
@@ -56,7 +56,7 @@ def drops(mode: str, shards: list[list[tuple[str, str]]]) -> list[Drop]:
         ("documents", [[("a", ""), ("b", "")]], [(0, 1, -1, "duplicate_document")]),
         ("paragraphs", [[("a", f"{LONG}\n\n{SHORT}"), ("b", f"{SHORT}\n{LONG}")]], [(0, 1, 1, "duplicate_paragraph")]),
         ("paragraphs", [[("a", f"{LONG}\n\n{LONG}")]], [(0, 0, 2, "duplicate_paragraph")]),
-        # an id, a text and a paragraph that are the same characters are not the same thing
+        # an id, a text and a paragraph with the same characters are different things
         ("paragraphs", [[(LONG, LONG)]], []),
         ("documents", [[(LONG, OTHER), (OTHER, LONG)]], []),
     ],
@@ -106,13 +106,13 @@ def test_any_lines_and_links(lines, dropped, data):
     spans = [span for span in data.draw(st.lists(places, max_size=6)) if span[1] <= len(text)]
     links = [Link(start, end, f"{number}") for number, (start, end) in enumerate(spans)]
     kept, moved = without_paragraphs(text, links, dropped)
-    # Lines with words stay in order; no empty line is at an end or beside another.
+    # Lines with words stay in order; no empty line is at an end or next to another.
     assert [line for line in kept.split("\n") if line] == [
         line for number, line in enumerate(lines) if line and number not in dropped
     ]
     assert "\n\n\n" not in kept
     assert kept == kept.strip("\n")
-    # A link stays if all of it stays, and shows the same words.
+    # A link stays if all of it stays, and its anchor has the same words.
     before = {link.target_title: text[link.start_char : link.end_char] for link in links}
     after = {link.target_title: kept[link.start_char : link.end_char] for link in moved}
     assert after == {name: before[name] for name in after}
@@ -180,7 +180,7 @@ def test_any_paragraphs(tmp_path_factory, texts, shard_bytes, files):
             seen[paragraph] += 1
             if seen[paragraph] == 1 or len(paragraph) < MIN_PARAGRAPH:
                 paragraphs.append(paragraph)
-        # A document that lost a paragraph must keep one that is no short line.
+        # A document that lost a paragraph must keep one that is not a short line.
         whole = len(paragraphs) == text.count("\n\n") + 1
         if whole or any(len(paragraph) >= MIN_PARAGRAPH for paragraph in paragraphs):
             kept.append("\n\n".join(paragraphs))
@@ -200,7 +200,7 @@ def test_only_the_shards_that_lose_something_are_written_again(tmp_path):
 
 
 def test_real_paragraphs_and_links(tmp_path, test_data):
-    """A wiki, and a mirror of it in which every page has a paragraph more: of the mirror that and short lines stay."""
+    """A wiki, and a mirror in which every page has one more paragraph: of the mirror, that and short lines stay."""
     dump = bz2.decompress((test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2").read_bytes()).decode()
     number = itertools.count()
     mirror = re.sub(

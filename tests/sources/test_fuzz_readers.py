@@ -1,6 +1,6 @@
-"""Readers of raw text on mutations of small real inputs: whatever the bytes are, a reader ends in items.
+"""Readers of raw text on mutations of small real inputs: for any bytes, a reader gives items and ends.
 
-A few hundred inputs a reader here; `make fuzz` takes many more.
+Here with a few hundred inputs for each reader; `make fuzz` uses many more.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from schemas.errors import UserError
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.storage.folder import Folder
 from transforms.sources import html
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS, RawFiles, resolve_inputs
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.prose import TooComplex
 from transforms.sources.wikitext import Site, plain_text
 
@@ -188,7 +189,7 @@ SOURCES = [
 
 
 def streams(data: bytes) -> bytes:
-    """bz2 of several streams, cut anywhere."""
+    """A bz2 of several streams, cut anywhere."""
     return b"".join(bz2.compress(data[at : at + 700]) for at in range(0, len(data), 700))
 
 
@@ -358,7 +359,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
     assert name.startswith("wikipedia") or len(set(ids)) == len(ids)
     assert [segments[0].start, segments[-1].end] == [0, file.size]
     if suffix and Corrupt in map(type, items):
-        # What is told of damage in compressed bytes, and in which order, may depend on where the reading began.
+        # The reports of damage in compressed bytes, and their order, may depend on where reading began.
         pieces, items = ([item for item in each if isinstance(item, Document)] for each in (pieces, items))
     assert pieces == items
 
@@ -366,7 +367,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
 @given(source=st.sampled_from(SOURCES), suffix=st.sampled_from(sorted(PACK)), data=st.data())
 @examples(120)
 def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.DataObject) -> None:
-    """Through the choice of a format and the extract stage: read = written + filtered + rejected, or a UserError."""
+    """With the choice of a format and the extract stage: read = written + filtered + rejected, or a UserError."""
     stored = mutated(PACK[suffix](mutated(source.data, data.draw(MUTATIONS))), data.draw(st.just([]) | MUTATIONS))
     file = write(folder, source.name + suffix, stored)
     on_corrupt = data.draw(st.sampled_from(["skip", "fail"]))
@@ -452,7 +453,7 @@ def test_any_bytes_are_recognised_or_not(sources: list[Source], name: str, mutat
 
 
 def test_the_seeds_are_read_whole(folder: Path) -> None:
-    """Else the mutations would only explore what is refused at once."""
+    """Otherwise the mutations would only test input that is refused at once."""
     for source in SOURCES:
         file = write(folder, source.name, source.data)
         items = read(source.format, file, [Segment(0, file.size)], ReadOptions())

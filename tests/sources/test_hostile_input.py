@@ -1,6 +1,6 @@
 """Hostile input through the recognition of formats and the extract stage: a reject or a clear error, in bounded memory.
 
-Each runs in a process of its own, forked from one that has imported everything, so its peak is what the input costs.
+Each runs in its own process, forked from one that has imported everything, so the peak is the memory for the input.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from pipelines.engine.task_writer import do_unit
 from pipelines.stages.extract import Extract, SourceFile
 from schemas.errors import UserError
 from schemas.storage.folder import Folder
-from transforms.sources.formats import ReadOptions
 from transforms.sources.inputs import RawFiles, resolve_inputs
+from transforms.sources.options import ReadOptions
 
-MEMORY = 300 << 20  # bytes above what the imports take
+MEMORY = 300 << 20  # bytes in addition to the imports
 SECONDS = 120  # a hang, on any machine
 
 MB = 1_000_000
@@ -42,7 +42,7 @@ SMALL = ReadOptions(max_document_bytes=4 * MB)
 
 
 class Result(NamedTuple):
-    """What came of an input: how many records of each outcome, the ids and titles and texts, or the error; the peak."""
+    """The result for an input: numbers of records by outcome, ids, titles and texts, or the error; the memory peak."""
 
     counts: dict[str, int]
     documents: list[dict[str, Any]]
@@ -90,7 +90,7 @@ def _work(path: str, output: str, options: ReadOptions, connection: Connection) 
 
 
 def _serve(jobs: Connection) -> None:
-    """Does each job in a fork, which has everything imported and has used no memory yet."""
+    """Does each job in a fork, which has imported everything and not used any memory yet."""
     fork = multiprocessing.get_context("fork")
     while job := jobs.recv():
         receiver, sender = fork.Pipe(duplex=False)
@@ -123,7 +123,7 @@ Extracted = Callable[..., Result]
 
 @pytest.fixture
 def extracted(tmp_path: Path, server: Connection) -> Extracted:
-    """Extracts documents from a file in a process of its own."""
+    """Extracts documents from a file in a separate process."""
 
     def run(path: Path, options: ReadOptions = DEFAULT) -> Result:
         server.send((str(path), str(tmp_path / "out"), options))
@@ -193,7 +193,7 @@ def header(name: bytes, size: int, kind: bytes = b"0", magic: bytes = b"ustar  \
 
 
 def sparse_map(entries: int) -> bytes:
-    """A file with holes whose map, in the file itself (GNU 1.0), claims more entries than there are numbers."""
+    """A file with holes; its map, in the file itself (GNU 1.0), claims more entries than it has numbers."""
     pax = b"".join(
         b"%d %s\n" % (len(line) + 4, line)
         for line in (b"GNU.sparse.major=1", b"GNU.sparse.minor=0", b"GNU.sparse.realsize=10", b"GNU.sparse.name=a.txt")
@@ -204,7 +204,7 @@ def sparse_map(entries: int) -> bytes:
 
 
 def overlapping_zip(members: int) -> bytes:
-    """Many entries of a directory that share one member."""
+    """Many directory entries that share one member."""
     data = zipped(("a.txt", bytes(10 * MB)))
     at = data.index(b"PK\x01\x02")
     end = data.index(b"PK\x05\x06")
@@ -213,7 +213,7 @@ def overlapping_zip(members: int) -> bytes:
 
 
 def lying_zip() -> bytes:
-    """A member that says that it has 5 bytes, and has more."""
+    """A member that claims to have 5 bytes, and has more."""
     data = zipped(("a.txt", b"x" * MB), ("b.txt", b"fine"))
     return data.replace(struct.pack("<I", MB), struct.pack("<I", 5))
 
@@ -230,7 +230,7 @@ def lying_footer(claimed: int) -> bytes:
 
 
 def lying_rows() -> bytes:
-    """A footer that claims 2^40 rows and more of one that has 64."""
+    """A footer that claims more than 2^40 rows for a file of 64."""
     data = parquet(pa.table({"text": ["a"] * 64}), compression="none", use_dictionary=False, store_schema=False)
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     zigzag = b"\x80\x01"  # 64, as a varint
@@ -280,7 +280,7 @@ def html_lines(html: str, **fields: object) -> Callable[[], bytes]:
     return lambda: lines_of_json(html_page(html, **fields), FINE)
 
 
-# ---- Tables: name of the file, its content, what comes out
+# ---- Tables: name of the file, its content, the outcome
 
 BOMBS = [
     ("a.txt.bz2", lambda: bz2.compress(b"a" * 20 * MB) * 15, {"document_too_large": 1}),
@@ -523,7 +523,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.heavy  # a process for each: a minute in all
+@pytest.mark.heavy  # a process for each: a minute in total
 @pytest.mark.parametrize(("name", "make", "options", "outcome"), ROWS, ids=[row[0] for row in ROWS])
 def test_hostile(
     tmp_path: Path,
@@ -557,7 +557,7 @@ def _rejects(output: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "beginning", "outcome"),  # of ten gigabytes, or of less where all of it is read
+    ("name", "beginning", "outcome"),  # of ten gigabytes, or of less if all of it is read
     [
         ("a.jsonl", lines_of_json(ONE), {"written": 1, "record_too_large": 1}),
         ("a.txt", b"x" * 70_000, {"document_too_large": 1}),
@@ -619,7 +619,7 @@ def test_names_in_archives_are_only_names(tmp_path: Path, extracted: Extracted, 
     [
         (b"One.\rTwo.\r\rThree.", "One.\nTwo.\n\nThree."),
         ("One.\u2028Two.\u2029Three.".encode(), "One.\nTwo.\nThree."),
-        ("One.\u0085Two.".encode(), "One....Two."),  # as Windows-1252 has it, from which it nearly always comes
+        ("One.\u0085Two.".encode(), "One....Two."),  # read as Windows-1252, which it nearly always is
         (b"One.\r\r\nTwo.\x0b\x0cThree.", "One.\nTwo.\n\nThree."),
         (b"\xef\xbb\xbfOne.\xef\xbb\xbf", "One."),
     ],
@@ -630,7 +630,7 @@ def test_unusual_ends_of_lines(tmp_path: Path, extracted: Extracted, data: bytes
 
 
 def test_names_of_files(tmp_path: Path, extracted: Extracted) -> None:
-    """Any name that a file can have: what cannot be written as UTF-8 ends the run with a message."""
+    """Any name that a file can have: one that is not UTF-8 ends the run with a message."""
     folder = tmp_path / "in"
     folder.mkdir()
     for name in ("new\nline.txt", "\x1b[31m.txt", "a'b\".txt", "%00.txt"):
@@ -639,6 +639,6 @@ def test_names_of_files(tmp_path: Path, extracted: Extracted) -> None:
     try:
         Path(os.fsdecode(os.fsencode(str(folder)) + b"/caf\xe9.txt")).write_bytes(b"Text.")
     except OSError:
-        return  # not every file system takes it
+        return  # some file systems refuse it
     result = extracted(folder)
     assert result.error or result.counts["written"] == 5

@@ -47,7 +47,7 @@ def wiki(title: str, anchor: str, attributes: str = "") -> str:
         ("<!DOCTYPE html><html><head><title>T</title><base href='//a'/></head><body><p>a</p></body></html>", "a"),
         ("<head><meta charset=utf-8><body>a", "a"),
         ("", ""),
-        # Words and their dress
+        # Words and their formatting
         ("<p><b>a</b> <i>b</i><span>c</span> <small>d</small> <s>e</s> <code>f</code></p>", "a bc d e f"),
         ("<p>H<sub>2</sub>O m<sup>2</sup> 10<sup>6</sup> 10<sup>−3</sup> 1<sup>st</sup></p>", "H2O m2 10^6 10^−3 1st"),
         ('<abbr title="circa">c.</abbr>&nbsp;1800', "c. 1800"),
@@ -114,7 +114,7 @@ def wiki(title: str, anchor: str, attributes: str = "") -> str:
         ('<span class="rt-commentedText"><small>/</small></span>(<span class="geo-inline">1°N</span>) a', "a"),
         ('a (( <span class="noprint">b</span>; )) c', "a c"),
         ('<div class="mw-highlight mw-content-ltr"><pre>a;</pre></div>b <code class="mw-highlight">c</code>', "b c"),
-        # What a careless writer leaves
+        # Careless markup
         ("<ul><li>a<li>b</ul><p>c<p>d", "a\nb\n\nc\n\nd"),
         ("<dl><dt>a<dd>b</dl>c</p>d", "a\n\nb\n\nc\n\nd"),
         ("<b>a<i>b</b>c</i></div>d", "abcd"),
@@ -159,7 +159,7 @@ def test_text(html: str, text: str) -> None:
         ('<a href="/w/index.php?title=A_b&amp;action=edit&amp;redlink=1" class="new">c</a>', "c", [("c", "A b")]),
         ('<a href="/wiki/X" class="mw-redirect" title="Y">a</a><a href="#s">b</a>', "ab", [("a", "X")]),
         ('<a href="//en.wikipedia.org/wiki/X">a</a><a href="https://a.org" class="external">b</a>', "ab", []),
-        # What stands in an anchor
+        # The content of an anchor
         (wiki("A", 'b<sup class="reference">1</sup>'), "b", [("b", "A")]),
         (wiki("A", "b<br/>c\nd"), "b c d", [("b c d", "A")]),
         (wiki("A", '<span class="IPA">b</span>') + "c", "c", []),
@@ -168,7 +168,7 @@ def test_text(html: str, text: str) -> None:
         ('<a href="/wiki/A">b<a href="/wiki/C">d</a>', "bd", [("b", "A"), ("d", "C")]),
         ('<a href="/wiki/A">never closed', "never closed", [("never closed", "A")]),
         ("10<sup>" + wiki("A", "6") + "</sup>", "106", [("6", "A")]),
-        # Where it stands
+        # The place of an anchor
         (f"<h2>{wiki('A', 'a')}</h2><ul><li>{wiki('B', 'b')}</li></ul>", "a\n\nb", [("a", "A"), ("b", "B")]),
         (f"<p><b>{wiki('A', '<b>a</b>')}</b></p><p>b</p>", "a\n\nb", [("a", "A")]),
         (f"<table><tr><td>{wiki('A', 'a')}</td></tr></table>b", "b", []),
@@ -270,7 +270,7 @@ PIECES = st.lists(st.tuples(st.booleans(), WORDS), max_size=12)
 @given(PIECES)
 @examples(300)
 def test_every_link_keeps_its_words(pieces: list[tuple[bool, list[str]]]) -> None:
-    """Among words that nothing takes away, each link has exactly its own as anchor, in their order."""
+    """Among words that nothing removes, the anchor of each link is exactly its own words, in order."""
     html = " ".join(
         wiki(f"T{n}", " ".join(words)) if link else " ".join(words) for n, (link, words) in enumerate(pieces)
     )
@@ -310,7 +310,7 @@ WORST = [
 
 @pytest.mark.parametrize("unit", WORST)
 def test_time_is_linear_in_the_worst_case(unit: str) -> None:
-    """A hundred thousand characters of each: quadratic work would take minutes."""
+    """A hundred thousand characters of each unit: quadratic work would take minutes."""
     assert cpu_seconds((unit * 100_000)[:100_000]) < 2
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import FORMAT_NAMES
+from transforms.sources.formats import FORMAT_OBJECTS
 from transforms.sources.inputs import (
     FORMATS,
     Datasets,
@@ -29,7 +29,7 @@ XML = b'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" xml:lang="e
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """A folder with a file of each format and what else lies in such folders."""
+    """A folder with a file of each format and other files that such folders have."""
     folder = tmp_path / "corpus"
     (folder / "books" / "deep").mkdir(parents=True)
     (folder / ".git").mkdir()
@@ -208,11 +208,11 @@ def test_datasets(corpus: Path) -> None:
     resolved = resolve_inputs(both)
     assert isinstance(resolved, Datasets)
     assert [folder.path for folder in resolved.folders] == [str(corpus / "documents"), str(corpus / "sentences")]
-    # Below a folder of raw files they are left out, and the user is told.
+    # Below a folder of raw files they are left out, with a notice.
     assert names(corpus) == ALL
     assert any("documents" in notice and "datasets" in notice for notice in notices(corpus))
 
 
 def test_formats_are_named_after_themselves() -> None:
-    assert tuple(FORMATS) == FORMAT_NAMES
+    assert [(name, each.name) for name, each in FORMATS.items()] == [(name, name) for name in FORMAT_OBJECTS]
     assert all(each.version >= 1 for each in FORMATS.values())

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.jsonlines import JSON_LINES
 from transforms.sources.lines import lines
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 RECORDS = [{"text": f"Text {i}.", "title": f"T{i}"} for i in range(40)]

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions
+from transforms.sources.formats import InputFile
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.parquet import PARQUET
 
 LOCAL = fs.LocalFileSystem()

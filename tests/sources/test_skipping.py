@@ -1,4 +1,4 @@
-"""Readers that go on where they were interrupted: what comes before is passed over, and not parsed."""
+"""Readers that continue where they were interrupted: what comes before is skipped and not parsed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import pytest
 from pyarrow import fs
 
 from transforms.sources import archives, books, jsonlines, parquet, wikipedia, wikipedia_html, wikitext_corpus
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Item
+from transforms.sources.options import ReadOptions
 
 LOCAL = fs.LocalFileSystem()
 
@@ -65,7 +66,7 @@ def rows() -> bytes:
     return out.getvalue()
 
 
-SOURCES: dict[str, tuple[str, ModuleType, str, bytes]] = {  # format, where it parses, and a file
+SOURCES: dict[str, tuple[str, ModuleType, str, bytes]] = {  # format, the module and function that parse, and a file
     "a.xml": ("wikipedia-xml", wikipedia, "_item", DUMP),
     "a.xml.bz2": ("wikipedia-xml", wikipedia, "_item", bz2.compress(DUMP)),
     "a.xml.gz": ("wikipedia-xml", wikipedia, "_item", gzip.compress(DUMP)),

@@ -1,4 +1,4 @@
-"""SQL dumps of MediaWiki's tables: any title comes back, however written and however cut; no damage passes."""
+"""SQL dumps of MediaWiki's tables: every title is read, however it is written and cut; all damage is found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = {
 
 
 def dump(table: str, *statements: str, columns: str = "", database: str = "enwiki", end: bool = True) -> str:
-    """A dump as mysqldump writes it; a statement is what stands behind VALUES, with its blank."""
+    """A dump as mysqldump writes it; a statement is what follows VALUES, with its blank."""
     lines = "\n".join(f"  `{each}` varbinary(255) NOT NULL DEFAULT ''," for each in (columns or COLUMNS[table]).split())
     inserts = "".join(f"INSERT INTO `{table}` VALUES{each};\n" for each in statements)
     return f"""\
@@ -67,7 +67,7 @@ def write(folder: Path, text: str | bytes, name: str = "enwiki-20230501-some.sql
 
 
 def facts(path: str, **options: int) -> list[tuple[object, ...]]:
-    """Each fact, without what it does not say."""
+    """Each fact, without its empty columns."""
     tables = list(read_facts(LOCAL, open_table(LOCAL, path), **options))
     assert all(each.schema == FACTS for each in tables)
     rows = pa.concat_tables([FACTS.empty_table(), *tables]).to_pylist()
@@ -187,12 +187,12 @@ def test_a_table_without_rows(tmp_path: Path):
 def test_the_wiki_by_the_files_name(tmp_path: Path, name: str):
     text = re.sub("-- Host.*\n", "", dump("page"))
     assert open_table(LOCAL, write(tmp_path, text, name)).source == "dewiki"
-    with pytest.raises(UserError, match=r"'.*page\.sql' does not say of which wiki it is; name it"):
+    with pytest.raises(UserError, match=r"'.*page\.sql' does not name its wiki; rename it to"):
         open_table(LOCAL, write(tmp_path, text, "page.sql"))
 
 
 def escaped(text: str) -> str:
-    """As mysql_real_escape_string does it."""
+    """Escaped as by mysql_real_escape_string."""
     return "".join(
         {"\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}.get(c, f"\\{c}" if c in "\\'\"" else c) for c in text
     )
@@ -211,7 +211,7 @@ TITLES = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\'
     st.integers(1, 5),
 )
 def test_any_titles_and_cuts(tmp_path_factory, statements, blank, size, batch_rows):
-    """Whatever the titles, the bytes that come at once, and the rows of a batch."""
+    """For any titles, any sizes of pieces, and any number of rows in a batch."""
     written = [
         blank + ("," + blank.strip(" ")).join(f"({n},{ns},'{escaped(a)}','','{escaped(b)}')" for n, a, b, ns in rows)
         for rows in statements
@@ -229,7 +229,7 @@ def test_any_titles_and_cuts(tmp_path_factory, statements, blank, size, batch_ro
 @examples(150)
 @given(st.lists(st.tuples(TITLES, TITLES), min_size=1, max_size=5), st.data())
 def test_rows_of_any_beginning(rows, data):
-    """Of a beginning of a statement the rows that are whole, no others, and never an error."""
+    """The beginning of a statement gives its whole rows, no others, and no error."""
     texts = [f"('{escaped(a)}',_binary '{escaped(b)}',NULL)".encode() for a, b in rows]
     statement = b",".join(texts) + b";"
     length = data.draw(st.integers(0, len(statement)))
@@ -279,15 +279,15 @@ def refusal(path: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no SQL dump of a table, for no CREATE TABLE"),
-        ("<mediawiki>", "is no SQL dump of a table"),
+        ("", "is not an SQL dump of a table: it does not begin with a CREATE TABLE"),
+        ("<mediawiki>", "is not an SQL dump of a table"),
         (
             dump("pagelinks", columns="pl_from"),
             "holds the table 'pagelinks', not page, redirect, page_props; give <wiki>",
         ),
         (
             dump("page", columns="page_id page_title"),
-            "has no 'page_namespace' in its table 'page', so it is not MediaW",
+            "has no column 'page_namespace' in its table 'page', which MediaWiki's has",
         ),
     ],
 )
@@ -311,8 +311,8 @@ ROWS = " (1,0,'a','',''),(2,0,'b','','')"
         ("(2,0,'b'", "(2,0,'b'c'd'", "holds a quote that nothing escapes in 'rd_title'", "b'c"),
         ("(1,0,'a','',''),", "(1,0,'a','','')", "holds no row of 5 values where one should begin,", "(1,0"),
         (");\n/*", ")\n/*", "holds no row of 5 values where one should begin,", "(2"),
-        ("INSERT INTO", "INSERF INTO", "holds what is no statement of a dump", "INSERF"),
-        ("` VALUES", "` VALUEX", "holds what is no statement of a dump", "INSERT"),
+        ("INSERT INTO", "INSERF INTO", "holds a line that no dump has", "INSERF"),
+        ("` VALUES", "` VALUEX", "holds a line that no dump has", "INSERT"),
     ],
 )
 def test_damage(tmp_path: Path, old: str, new: str, what: str, where: str):
@@ -332,7 +332,7 @@ def test_bytes_that_are_no_utf8(tmp_path: Path):
 
 def test_rows_of_another_table(tmp_path: Path):
     text = dump("redirect", ROWS) + dump("page", " (1,2)")
-    assert refusal(write(tmp_path, text)).startswith("holds rows of 'page' beside those of 'redirect'; dump each")
+    assert refusal(write(tmp_path, text)).startswith("holds rows of 'page' besides those of 'redirect'; dump each")
 
 
 def test_no_wikidata_id(tmp_path: Path):
@@ -348,7 +348,7 @@ def test_a_dump_that_ends_inside_a_statement(tmp_path: Path, cut: int):
 
 @pytest.mark.parametrize("cut", [20, 60, 100])
 def test_a_dump_that_ends_early(tmp_path: Path, cut: int):
-    """Behind a statement too, where what was compressed, if anything, is whole."""
+    """Also after a statement, where compressed data, if any, is whole."""
     text = dump("redirect", ROWS, ROWS, end=False)
     assert "rows may be missing, at byte" in refusal(write(tmp_path, text))
     assert "rows may be missing, at byte" in refusal(write(tmp_path, text, "enwiki-20230501-redirect.sql.gz"))
@@ -361,7 +361,7 @@ def test_every_cut_of_a_compressed_dump_is_an_error(tmp_path: Path):
         path = tmp_path / "enwiki-20230501-redirect.sql.gz"
         path.write_bytes(data[:length])
         message = refusal(str(path))
-        assert "fetch it again" in message or "no SQL dump" in message
+        assert "fetch it again" in message or "not an SQL dump" in message
         assert "--on-corrupt" not in message
 
 

@@ -1,4 +1,4 @@
-"""Compressed files are read whole or raise: every codec, every cut, every range."""
+"""Compressed files are read completely or raise: every codec, every cut, every range."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read(path: str, **kwargs: int) -> bytes:
 
 
 def read_on(path: str) -> tuple[bytes, list[Damaged]]:
-    """What can be read, going on behind every damage that can be passed."""
+    """What can be read, continuing after all damage that can be passed."""
     got, at = b"", 0
     faults: list[Damaged] = []
     while True:
@@ -184,7 +184,7 @@ def test_noise_between_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["overwrite", "cut the end", "cut the beginning"])
-def test_reading_goes_on_behind_a_damaged_stream(tmp_path: Path, damage: str) -> None:
+def test_reading_continues_after_a_damaged_stream(tmp_path: Path, damage: str) -> None:
     stored, starts = multistream(TEXT, 50_000)
     first, last = starts[2], starts[3]
     if damage == "overwrite":

@@ -61,7 +61,7 @@ def test_plain_text_keeps_the_contract_of_documents(text: str) -> None:
     st.integers(40, 90),
 )
 def test_unwrapping_undoes_wrapping(paragraphs: list[list[str]], width: int) -> None:
-    """Characters are never lost; that paragraphs come back whole is for real prose, below."""
+    """No character is lost. That paragraphs are restored is tested below, on real prose."""
     wrapped = "\n\n".join(textwrap.fill(" ".join(words), width) for words in paragraphs)
     assert plain_text(wrapped).split() == wrapped.split()
 
@@ -109,7 +109,7 @@ WRAPPED = textwrap.fill(LOREM, 72)
             "2. Writing.",
             "1. Reading, which is the first and the noblest of all the arts that we teach in this school.\n2. Writing.",
         ),
-        # a quotation set in from both sides
+        # a quotation indented on both sides
         (
             textwrap.indent(textwrap.fill(LOREM, 50), "     "),
             LOREM,

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from properties import examples
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.sample import sample_inputs
 from transforms.sources.wikipedia import WIKIPEDIA_XML, read_siteinfo
 
-# What `python -m` finds, pytest does not: the benchmarks are not installed.
+# pytest does not find the benchmarks, which are not installed, as `python -m` does.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks import links
 
@@ -89,12 +90,12 @@ def zstd(data: bytes) -> bytes:
 
 
 def multistream(data: bytes, size: int) -> bytes:
-    """As pbzip2 cuts: without regard to pages."""
+    """Cut as by pbzip2: without regard to pages."""
     return b"".join(bz2.compress(data[at : at + size]) for at in range(0, len(data), size))
 
 
 def by_pages(data: bytes, pages: int) -> bytes:
-    """As Wikimedia cuts: the head, then so many pages a stream, then the foot."""
+    """Cut as by Wikimedia: a stream for the head, one for every `pages` pages, one for the foot."""
     head, *rest = data.split(b"  <page>")
     last, foot = rest[-1].split(b"</page>\n")
     rest[-1] = last + b"</page>\n"
@@ -177,7 +178,7 @@ LONG_DUMP = (
 def test_one_stream_cut_anywhere_gives_every_page_once(
     tmp_path_factory: pytest.TempPathFactory, level: int, cuts: list[int]
 ) -> None:
-    """Pages cross its blocks, and some blocks hold no beginning of a page."""
+    """Pages cross blocks, and some blocks do not hold the beginning of a page."""
     folder = tmp_path_factory.mktemp("blocks")
     file = write(folder, "a.xml.bz2", bz2.compress(LONG_DUMP, level))
     bounds = [0, *sorted(min(cut, file.size) for cut in cuts), file.size]
@@ -213,14 +214,14 @@ def test_real_dumps(test_data: Path, tmp_path: Path, name: str) -> None:
 
 
 def test_every_link_of_the_sample_is_found_or_has_its_reason() -> None:
-    """Against another parser of wikitext, as benchmarks/links.py compares."""
+    """Compared with another parser of wikitext, as in benchmarks/links.py."""
     found = links.account(sample_inputs()[0])
     assert found.unexplained == []
     assert (found.wikitext, found.counts[links.FOUND], found.made) == (19_526, 14_440, 11)
 
 
 def test_real_dump_in_every_form_and_in_small_segments(test_data: Path, tmp_path: Path) -> None:
-    """A tenth of the real pages, so that a thousand segments stay quick."""
+    """A tenth of the real pages, so that a thousand segments are fast."""
     xml = bz2.decompress((test_data / "corpora/wikipedia/enwiki-fragment.xml.bz2").read_bytes())
     xml = xml[: xml.index(b"<page>", 500_000)] + FOOT.encode()
     items = read(write(tmp_path, "whole.xml", xml))

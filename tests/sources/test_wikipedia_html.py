@@ -15,9 +15,10 @@ import pytest
 import zstandard
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import RawFiles, resolve_inputs
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.wikipedia import WIKIPEDIA_XML
 from transforms.sources.wikipedia_html import PAGE_FACTOR, WIKIPEDIA_HTML
 
@@ -28,7 +29,7 @@ HTML = '<body><section><p><b>A b</b> is a <a rel="mw:WikiLink" href="./C_d" titl
 
 
 def record(**changes: object) -> dict[str, object]:
-    """A page as a dump has it; a field of None is left out."""
+    """A page as in a dump; a field of None is left out."""
     whole: dict[str, object] = {
         "name": "A b",
         "identifier": 12,
@@ -290,7 +291,7 @@ def test_the_small_dump() -> None:
 
 
 def test_the_small_dump_agrees_with_the_wikitext(test_data: Path) -> None:
-    """The same links in the same order as by the wikitext reader, and but for what templates show the same lines."""
+    """The same links in the same order as from the wikitext reader, and the same lines except the text of templates."""
     html = InputFile(str(DUMP), DUMP.name, DUMP.stat().st_size)
     path = test_data / "corpora" / "wikipedia" / "enwiki-fragment.xml.bz2"
     xml = InputFile(str(path), path.name, path.stat().st_size)

@@ -47,7 +47,7 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("a<!-- b -->c", "ac"),
         ("a\n<!-- a line of its own -->\nb", "a b"),
         ("a <!-- never closed", "a"),
-        # Templates that vanish, and the gaps they leave
+        # Templates that are dropped, and the gaps they leave
         ("a {{b}} c", "a c"),
         ("a{{b}}, c", "a, c"),
         ("a {{b}}, c", "a, c"),
@@ -70,7 +70,7 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("{{a|{{b|{{c}}}}}}d", "d"),
         ("a {{#if:x|y|z}} b", "a b"),
         ("{{DEFAULTSORT:Doe, John}}a", "a"),
-        # Templates that stand for words
+        # Templates that represent words
         ("{{lang|fr|mot}}", "mot"),
         ("{{Lang|fr|''mot juste''}} is", "mot juste is"),
         ("({{lang-fr|mot}})", "(French: mot)"),
@@ -121,7 +121,7 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("{|\n| never closed\n\nText", "Text"),
         ("|-\n| left || over\nText", "Text"),
         ("<table><tr><td>a</td></tr></table>b", "b"),
-        # References and other tags whose content is no prose
+        # References and other tags whose content is not prose
         ("a<ref>b</ref>.", "a."),
         ('a<ref name="b">[[c]] {{d}}</ref> e<ref name=b /> f<REF>g</REF>', "a e f"),
         ("a<ref>never closed", "anever closed"),
@@ -131,7 +131,7 @@ def links_of(wikitext: str, site: Site = ENGLISH) -> list[tuple[str, str]]:
         ("<syntaxhighlight lang=c>int x;</syntaxhighlight>a <score>b</score><timeline>c</timeline>", "a"),
         ('the <syntaxhighlight lang="c" inline>int x;</syntaxhighlight> line', "the int x; line"),
         ("<includeonly>a</includeonly><noinclude>b</noinclude>", "b"),
-        # Tags that only dress
+        # Tags of formatting only
         ("<small>a</small> <big>b</big> <span style='x'>c</span> <code>d</code> <s>e</s>", "a b c d e"),
         ("H<sub>2</sub>O m<sup>2</sup> 10<sup>6</sup> 10<sup>-3</sup>", "H2O m2 10^6 10^-3"),
         ("a<br>b<br/>c<BR clear=all />d", "a\nb\nc\nd"),
@@ -352,7 +352,7 @@ WORST = [
 
 @pytest.mark.parametrize("unit", WORST)
 def test_time_is_linear_in_the_worst_case(unit: str) -> None:
-    """A hundred thousand characters of each: quadratic work would take minutes."""
+    """A hundred thousand characters of each unit: quadratic work would take minutes."""
     assert cpu_seconds((unit * 100_000)[:100_000]) < 2
 
 
@@ -380,7 +380,7 @@ def articles(test_data: Path) -> list[tuple[str, str]]:
 
 
 def test_real_articles_are_clean(test_data: Path) -> None:
-    """All 130 articles: no markup left but what the articles themselves show; every link's anchor in its place."""
+    """All 130 articles: no markup is left except what the articles themselves show; every link is at its anchor."""
     debris: list[tuple[str, str]] = []
     anchors = 0
     for title, wikitext in articles(test_data):
@@ -391,7 +391,7 @@ def test_real_articles_are_clean(test_data: Path) -> None:
             for match in re.finditer(r"\[\[|\]\]|\{\{|\}\}|\{\||\|\}|\||''|<|\(\)|\( ?[;,]|[;,] ?\)|,,| ,|={2}", text)
         ]
     assert anchors > 27_000
-    # What is left is what these articles show their readers: characters they write about, and slips of their authors.
+    # The rest is also shown to readers of these articles: characters they write about, and mistakes of their authors.
     assert sorted({title for title, _ in debris}) == [
         "ASCII", "Afghanistan", "Agriculture", "Albania", "Apollo", "Asphalt"
     ]  # fmt: skip

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions
+from transforms.sources.formats import InputFile
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.text import UNKNOWN_TOKEN
 from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS, natural
 
@@ -119,7 +120,7 @@ def test_real_corpus(test_data: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b" =  \n" * 6 + CORPUS, b"      \n" + CORPUS, b"a" * 50 + b"\n" + CORPUS])
-def test_a_title_stands_behind_a_short_blank_line_however_split(tmp_path: Path, data: bytes) -> None:
+def test_a_title_follows_a_short_blank_line_for_any_split(tmp_path: Path, data: bytes) -> None:
     path = written(tmp_path, data)
     for target_bytes in range(1, 20):
         assert read(path, target_bytes=target_bytes) == read(path)

@@ -17,7 +17,7 @@ NOUNS = "dog cat bird fish man boy girl horse sheep cow".split()
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Treebanks, raw sentences, a small encoder and a recipe that learns them in a second."""
+    """Treebanks, raw sentences, a small encoder and a recipe that learns from them in a second."""
     pytest.importorskip("torch")
     pytest.importorskip("onnx")
     from transformers import BertConfig, BertModel
@@ -66,7 +66,7 @@ def command(given: Path, output: Path, *more: str) -> list[str]:
 
 
 def test_from_treebanks_to_a_parser(given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With one seed twice, which trains nothing again, then with another, and in another folder."""
+    """Twice with one seed, which trains nothing again, then with another seed, and in another folder."""
     assert main(command(given, tmp_path)) == 0
     said = capsys.readouterr()
     assert said.err.count("two words, 'two' and 'words', under 'NN'") == 2

@@ -26,7 +26,7 @@ def example(tree: str) -> Example:
             "(NP (ADJP (NN state) (HYPH -) (IN of) (HYPH -) (NN art)) (NN thing))",
             "(NP (NN state-of-art) (NN thing))",
         ),
-        (  # the word alone is all of a longer phrase's start and end: its bounds move along
+        (  # the word is a whole phrase, which is removed, and the bounds of other phrases move
             "(S (NP (NN long) (HYPH -) (NN term)) (VP (VBZ is)))",
             "(S (NN long-term) (VP (VBZ is)))",
         ),

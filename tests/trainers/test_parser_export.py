@@ -1,4 +1,4 @@
-"""The exported graph against the network in torch, and what it promises: a sentence's result is its own."""
+"""The exported graph compared with the network in torch; a sentence's result does not depend on other sentences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def network() -> ParserNetwork:
     for name, values in network.named_parameters():
         if name != "start_bias.bias":
             torch.nn.init.normal_(values, std=0.3)
-    # Word embeddings that lose nothing by their rounding to 255 steps a row.
+    # Word embeddings that are exact after rounding to 255 steps in a row.
     words = network.encoder.embeddings.word_embeddings.weight.data
     words.copy_((words * 200).round().clamp(-126, 126))[:, 0] = 127
     words /= 200

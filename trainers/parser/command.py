@@ -3,20 +3,42 @@
     python -m trainers.train parser --treebanks DIR --sentences out/mix-sentences --output out/parser
 
 The output holds teacher.pt, soft-labels.parquet, and for each seed student-SEED.pt, parser-SEED.onnx and
-scores-SEED.json. Beside each of them a .made.json says of what it was made, and when; a step whose result is there,
-made of the same, is not repeated.
+scores-SEED.json. The .made.json of each file records what it was made from, and how long that took. A step is skipped
+if its result exists and was made from the same inputs and settings.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from schemas.options import Flags, count, option, whole
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the parser is trained on."""
+
+    treebanks: Path = option(takes=Path, metavar="DIR", help="the folder of the recipe's treebanks")
+    sentences: tuple[str, ...] = option(repeated=True, metavar="DATASET", help="raw text to label; repeatable")
+    output: Path = option(Path("out/parser"), takes=Path, metavar="DIR", help="the folder to write")
+    recipe: Path | None = option(
+        None,
+        takes=Path,
+        metavar="FILE.toml",
+        help="data and hyperparameters",
+        unset="the recipe of the shipped weights",
+    )
+    seed: int = option(0, takes=whole, metavar="N", help="the student's seed")
+    teacher_encoder: str | None = option(None, metavar="PATH", help="a BERT on disk in place of the recipe's hub id")
+    student_encoder: str | None = option(None, metavar="PATH", help="likewise")
+    threads: int | None = option(None, takes=count, metavar="N", help="torch's threads", unset="the number of cores")
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parse_arguments(arguments)
+    flags = Flags("python -m trainers.train parser", (Training,), description=__doc__.split("\n\n")[0])
+    options = flags.parse(arguments)[Training]
     import torch
     from transformers.utils import logging
 
@@ -25,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    logging.set_verbosity_error()  # no word on the layers of an encoder that are left out
+    logging.set_verbosity_error()  # no warning about the encoder's layers that are left out
     recipe = read_recipe(options.recipe or RECIPE)
     recipe = replace(
         recipe,
@@ -35,17 +57,3 @@ def main(arguments: Sequence[str]) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     train(recipe, options.treebanks, options.sentences, options.output, seed=options.seed)
     return 0
-
-
-def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m trainers.train parser", description=__doc__.split("\n\n")[0])
-    add = parser.add_argument
-    add("--treebanks", type=Path, required=True, metavar="DIR", help="the folder of the recipe's treebanks")
-    add("--sentences", action="append", required=True, metavar="DATASET", help="raw text to label; repeatable")
-    add("--output", type=Path, default=Path("out/parser"), metavar="DIR", help="default out/parser")
-    add("--recipe", type=Path, metavar="FILE.toml", help="default: that of the shipped weights")
-    add("--seed", type=int, default=0, help="of the student (default 0)")
-    add("--teacher-encoder", metavar="PATH", help="a BERT on disk in place of the recipe's hub id")
-    add("--student-encoder", metavar="PATH", help="likewise")
-    add("--threads", type=int, help="of torch (default: the cores)")
-    return parser.parse_args(arguments)

@@ -34,11 +34,11 @@ SOFT_LABELS = pa.schema(
         ),
     ]
 )
-"""A teacher's labels: each span of some probability, the likeliest tag of each word."""
+"""A teacher's labels: the spans above a probability, and the most likely tag of each word."""
 
 
 class Example(NamedTuple):
-    """A sentence of n words with the labels that a network learns."""
+    """A sentence of n words with the labels to learn."""
 
     words: list[str]
     tags: list[str]
@@ -48,7 +48,7 @@ class Example(NamedTuple):
 
 
 def read_examples(path: Path, *, convention: int, faults: list[TreebankError]) -> Iterator[Example]:
-    """The sentences of a treebank; a tree that cannot be read adds to `faults` and is left out."""
+    """The sentences of a treebank; a tree that cannot be read is left out and its error added to `faults`."""
     for sentence in read_trees(path, faults):
         yield example_of(sentence, convention)
 
@@ -59,10 +59,12 @@ def example_of(sentence: TreebankSentence, convention: int) -> Example:
 
 
 def with_hyphens_merged(example: Example) -> Example:
-    """The example with hyphenated words as the Wall Street Journal has them, one token each.
+    """The example with each hyphenated word as one token, as in the Wall Street Journal.
 
-    GUM and CRAFT split "adult-learned" into three tokens and bracket them. Phrases within the word go, and the word
-    takes its last part's tag. A hyphen that hangs ("pre- and") stays, and one at which a longer phrase begins or ends.
+    GUM and CRAFT split "adult-learned" into three tokens and bracket them. Phrases inside the word are removed, and the
+    word gets the tag of its last part. A hyphen stays if it hangs ("pre- and"), or if a longer phrase begins or ends in
+    the middle of the word. Of the words an adult - learned sign, with an ADJP [1, 4) and an NP [0, 5), the tokens 2 and
+    3 are glued to those before them, `parts` is [0, 1) [1, 4) [4, 5), the ADJP is removed and the NP is [0, 3).
     """
     words, tags = example.words, example.tags
     hyphens = [
@@ -73,13 +75,13 @@ def with_hyphens_merged(example: Example) -> Example:
         and words[place + 1][0].isalnum()
         and tags[place + 1] != "CC"
     ]
-    glued = {place for hyphen in hyphens for place in (hyphen, hyphen + 1)}  # tokens that stick to the one before
+    glued = {place for hyphen in hyphens for place in (hyphen, hyphen + 1)}  # tokens joined to the one before
     parts: list[tuple[int, int]] = []
     for place in range(len(words)):
         parts = [*parts[:-1], (parts[-1][0], place + 1)] if place in glued else [*parts, (place, place + 1)]
 
     def is_cut(start: int, end: int) -> bool:
-        """Whether a phrase that holds more than the word begins or ends in its middle."""
+        """Whether a phrase that is not inside the word begins or ends in its middle."""
         return any(
             (start < span.start_token < end or start < span.end_token < end)
             and not (start <= span.start_token and span.end_token <= end)
@@ -107,7 +109,7 @@ def with_hyphens_merged(example: Example) -> Example:
 
 
 def write_soft_labels(path: Path, batches: Iterator[Sequence[Example]]) -> int:
-    """Write a teacher's labels; the number of words."""
+    """Write a teacher's labels; returns the number of words."""
     total = 0
     with pq.ParquetWriter(path, SOFT_LABELS, compression="zstd") as writer:
         for batch in batches:
@@ -135,7 +137,7 @@ def read_soft_labels(path: Path) -> Iterator[Example]:
 
 
 def sample(examples: Sequence[Example], generator: np.random.Generator) -> Iterator[Example]:
-    """The examples in random order, again and again."""
+    """The examples in random order, without end: a new order for each pass."""
     while True:
         for place in generator.permutation(len(examples)):
             yield examples[place]

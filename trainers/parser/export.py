@@ -1,16 +1,16 @@
 """A trained parser as an ONNX file for transforms/parsing/phrasemill/network.py.
 
-The graph is written out node by node, so that it holds the operators that ONNX Runtime is fast with on CPUs. Word
-embeddings are int8 with a scale a row. Linear layers multiply uint8 by int8, exactly, on any CPU: weights have a scale
-a row of outputs; inputs have scales that are fixed here from example sentences, so that no sentence's depend on its
-neighbours in a batch. Channels with outliers are divided before, and their weights multiplied (SmoothQuant, Xiao et
-al. 2023): a few neurons of BERT are ten times as large as all others.
+The graph is built node by node from operators that are fast in ONNX Runtime on CPUs. Word embeddings are int8 with a
+scale for each row. Linear layers multiply uint8 by int8, exactly, on any CPU. Weights have a scale for each output.
+Inputs have scales that are fixed here from example sentences, so that a sentence's result does not depend on others in
+its batch. Channels with outliers are first divided, and their weights multiplied (SmoothQuant, Xiao et al. 2023),
+because a few neurons of BERT are ten times as large as all others.
 
     inputs   pieces, shapes int64 [B, L]    a batch without padding of pieces; shapes as in encoding.py
-             left, right int64 [B, N + 1]   fenceposts, right = 0 where there is none
+             left, right int64 [B, N + 1]   fenceposts; right = 0 is padding
              threshold float [labels]       logits
-    outputs  spans int64 [M, 4]             sentence, label, start, end of each span whose score is over the threshold
-             scores float [M]               its logit
+    outputs  spans int64 [M, 4]             sentence, label, start, end of each span with a score over the threshold
+             scores float [M]               their logits
              tags int64 [B, N]
 """
 
@@ -34,18 +34,18 @@ Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 OPSETS = {"": 17, "com.microsoft": 1}
 IR_VERSION = 8
 NEVER = -1e30
-"""The logit of what is no span."""
+"""The logit of fenceposts that are not a span."""
 
 LONGEST = np.iinfo(np.int64).max
 
 SAMPLED = 8
-"""One in so many rows of a layer's inputs is kept to choose its scale by."""
+"""One in this number of rows of a layer's inputs is kept to choose its scale."""
 
 QUANTILES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Of the channels' maxima: larger ones may be divided down to it."""
+"""Quantiles of the channels' maxima; larger maxima may be divided down to one of them."""
 
 WORTH = 0.5
-"""Of the error without dividing channels: they are divided where less is left."""
+"""Channels are divided if the error is less than this share of the error without dividing."""
 
 
 class InputScale(NamedTuple):
@@ -66,10 +66,10 @@ def export(
     calibration: Iterable[Batch],
     metadata: Mapping[str, str],
 ) -> bytes:
-    """The file, the same bytes for the same arguments.
+    """The content of the file: the same bytes for the same arguments.
 
-    `weights`: the state of a `ParserNetwork` as arrays; `heads`: of attention; `threshold`: logits, one a label;
-    `calibration`: batches without padding of pieces; `metadata`: what else to record of the file's making.
+    `weights`: the state of a `ParserNetwork` as arrays; `heads`: the number of attention heads; `threshold`: logits,
+    one for each label; `calibration`: batches without padding of pieces; `metadata`: further entries for the file.
     """
     scales = calibrate(weights, calibration, heads=heads)
     model = build(weights, heads=heads, scales=scales)
@@ -88,7 +88,7 @@ def export(
 
 
 def calibrate(weights: Weights, batches: Iterable[Batch], *, heads: int) -> dict[str, InputScale]:
-    """A scale for the inputs of each linear layer, wide enough for all values that they have on these batches."""
+    """A scale for the inputs of each linear layer, wide enough for all their values in these batches."""
     graph = _network(weights, heads=heads, scales=None)
     session = onnxruntime.InferenceSession(graph.model().SerializeToString(), providers=["CPUExecutionProvider"])
     threshold = np.full(graph.labels, -NEVER, np.float32)
@@ -114,9 +114,9 @@ def input_scale(
     highest: NDArray[np.float32],
     layers: Sequence[NDArray[np.float32]],
 ) -> InputScale:
-    """The scale with which the layers' outputs for sample rows [M, K] come closest to what they should be.
+    """The scale with the smallest error in the layers' outputs for sample rows [M, K].
 
-    `lowest`, `highest` [K]: the limits of each channel; `layers`: weights [N, K], or [N, 2K] of two rows together.
+    `lowest`, `highest` [K]: the limits of each channel; `layers`: weights [N, K], or [N, 2K] for two rows together.
     """
     width = rows.shape[1]
     weight = np.concatenate([half for layer in layers for half in np.split(layer, layer.shape[1] // width, axis=1)])
@@ -148,7 +148,7 @@ def _covering(
 
 
 def build(weights: Weights, *, heads: int, scales: Mapping[str, InputScale] | None) -> onnx.ModelProto:
-    """The graph; without scales in floating point, and with the inputs of linear layers as further outputs."""
+    """The graph. Without scales it is in floating point, and the inputs of linear layers are outputs as well."""
     return _network(weights, heads=heads, scales=scales).model()
 
 
@@ -162,16 +162,16 @@ def _network(weights: Weights, *, heads: int, scales: Mapping[str, InputScale] |
 
 
 class _Inputs(NamedTuple):
-    """What linear layers multiply: floats, or their uint8."""
+    """The inputs of linear layers: floats, or uint8."""
 
-    layers: str  # the name of the layers, as the scales have it
+    layers: str  # the name of the layers in the scales
     values: str
     scale: str = ""
     zero_point: str = ""
 
 
 class _Graph:
-    """Nodes and constants, as they are added."""
+    """The nodes and constants of a graph, in the order of their addition."""
 
     def __init__(self, scales: Mapping[str, InputScale] | None, *, labels: int) -> None:
         self.scales = scales
@@ -189,7 +189,7 @@ class _Graph:
         return self.constant(values, np.int64)
 
     def add(self, operator: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Add a node; the name of its output, or the names."""
+        """Add a node; returns the name of its output, or the names of several."""
         names = [f"{operator}_{len(self.nodes)}_{number}" for number in range(outputs)]
         self.nodes.append(helper.make_node(operator, inputs, names, name=names[0], domain=domain, **attributes))
         return names[0] if outputs == 1 else names
@@ -198,7 +198,7 @@ class _Graph:
         self.nodes.append(helper.make_node("Identity", [values], [name], name=name))
 
     def inputs(self, layers: str, values: str) -> _Inputs:
-        """The inputs of one linear layer or several, quantised with the scale of that name."""
+        """The inputs of one or several linear layers, quantised with the scale of that name."""
         if self.scales is None:
             self.output(layers, values)
             return _Inputs(layers, values)
@@ -237,7 +237,7 @@ class _Graph:
         return self.add("LayerNormalization", values, weight, bias, axis=-1, epsilon=1e-12)
 
     def size(self, name: str, axis: int) -> str:
-        """An axis of an input: an int64 [1]."""
+        """The size of an axis of an input, as int64 [1]."""
         return self.add("Slice", self.add("Shape", name), self.integers(axis), self.integers(axis + 1))
 
     def numbers(self, size: str) -> str:
@@ -271,10 +271,10 @@ class _Graph:
 
 
 def quantised_weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """A matrix [N, K] as integers and a scale [N] for each row, such that no CPU's product overflows.
+    """A matrix [N, K] as integers, with a scale [N] for each row, so that products do not overflow on any CPU.
 
-    CPUs without VNNI add two neighbouring products in 16 bits, and clip the sum: 255 times the sum of two neighbours
-    of one sign has to stay below 2 ** 15, so that sum below 129.
+    CPUs without VNNI add two neighbouring products in 16 bits and clip the sum. So 255 times the sum of two neighbours
+    of one sign must be below 2 ** 15, and the sum below 129.
     """
     padded = np.pad(weight, ((0, 0), (0, weight.shape[1] % 2)))
     pairs = padded.reshape(len(weight), -1, 2)
@@ -284,7 +284,7 @@ def quantised_weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], ND
 
 
 def quantised_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """A matrix [N, K] as integers of -127..127 and a scale [N] for each row."""
+    """A matrix [N, K] as integers in -127..127, with a scale [N] for each row."""
     scales = np.maximum(np.abs(matrix).max(1), 1e-12).astype(np.float32) / np.float32(127)
     return np.round(matrix / scales[:, None]).astype(np.int8), scales
 
@@ -321,7 +321,7 @@ def _encoder(graph: _Graph, weights: Weights, heads: int) -> str:
 
 
 def _attention(graph: _Graph, weights: Weights, prefix: str, states: _Inputs, heads: int) -> str:
-    """Every piece attends to all: there is no padding to leave out."""
+    """Every piece attends to all pieces, because there is no padding."""
     width = weights[f"{prefix}.attention.self.query.weight"].shape[0]
     by_head = graph.integers(0, 0, heads, width // heads)
     scaled = np.float32((width // heads) ** -0.5)
@@ -343,7 +343,7 @@ def _linear(graph: _Graph, weights: Weights, name: str, inputs: _Inputs) -> str:
 
 
 def _fences_and_words(graph: _Graph, states: str) -> tuple[_Inputs, _Inputs]:
-    """[B, N + 1, 2H]: the piece before each fencepost and the one after it; [B, N, 2H]: a word's first and last."""
+    """[B, N + 1, 2H]: the pieces before and after each fencepost; [B, N, 2H]: the first and last of each word."""
     inputs = graph.inputs("heads", states)
     width = graph.add("Slice", graph.add("Shape", inputs.values), graph.integers(2), graph.integers(3))
     flat = graph.add("Reshape", inputs.values, graph.add("Concat", graph.integers(-1), width, axis=0))
@@ -360,7 +360,8 @@ def _fences_and_words(graph: _Graph, states: str) -> tuple[_Inputs, _Inputs]:
 def _spans(graph: _Graph, weights: Weights, fences: _Inputs) -> None:
     """score = query_i . key_j + start term of i + end term of j + bias of the length j - i, for i < j.
 
-    The two terms ride on the product: the query gets two more dimensions, (its term, 1), and the key (1, its term).
+    The two terms are a part of the product: the query has two more dimensions, (its term, 1), and the key (1, its
+    term).
     """
     labels, hidden = len(weights["length_bias"]), len(weights["start.bias"])
     size = len(weights["query.weight"]) // labels

@@ -19,7 +19,7 @@ from trainers.parser.network import Batch, Output, ParserNetwork, real_spans
 from transforms.parsing.phrasemill.encoding import GUM, Encoder
 
 POOL_BATCHES = 50
-"""Batches whose sentences are sorted by length together, so that padding is small and the order still random."""
+"""How many batches are sorted by length together, so that there is little padding and the order is still random."""
 
 WARM_UP = 0.05
 CLIP = 5.0
@@ -28,22 +28,22 @@ REPORT_STEPS = 50
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn. Rates are AdamW's, at their highest: they rise, then fall to zero linearly."""
+    """How long and how fast to learn. Rates are AdamW's maxima: they rise, then fall linearly to zero."""
 
-    pieces: int  # to learn from in all, padding included
+    pieces: int  # to learn from in total, padding included
     batch_pieces: int = 1000
     encoder_rate: float = 1.5e-4
     head_rate: float = 1e-3
-    frozen_layers: int = 0  # the encoder's lowest, besides the word embeddings
-    tag_weight: float = 0.3  # of the tags' loss beside the spans'
+    frozen_layers: int = 0  # the lowest layers of the encoder, in addition to the word embeddings
+    tag_weight: float = 0.3  # of the tags' loss; that of the spans has 1
     hyphens_merged: float = 0.1  # share of sentences whose hyphenated words become one token
-    marked: float = 1.0  # share of the sentences of another convention than GUM's that say so
-    bfloat16: bool = True  # half precision in the network's products: 1.6 times as fast on a CPU that has it
+    marked: float = 1.0  # share of the sentences with another convention than GUM's that are marked with it
+    bfloat16: bool = True  # half precision in the network's products: 1.6 times as fast on CPUs that support it
     seed: int = 0
 
 
 class Vocabulary(NamedTuple):
-    """What the network predicts, in order."""
+    """The labels and tags that the network predicts, in order."""
 
     labels: tuple[str, ...]
     tags: tuple[str, ...]
@@ -51,7 +51,7 @@ class Vocabulary(NamedTuple):
 
 class Targets(NamedTuple):
     spans: Tensor  # [B, labels, N + 1, N + 1], probabilities
-    tags: Tensor  # [B, N], -100 where there is no word or its tag is unknown
+    tags: Tensor  # [B, N], -100 if there is no word or its tag is unknown
 
 
 def fit(
@@ -61,7 +61,7 @@ def fit(
     shares: Mapping[str, float],
     schedule: Schedule,
 ) -> None:
-    """Train `network` in place. `shares`: of the pieces, how many come from each source."""
+    """Train `network` in place. `shares`: the share of the pieces from each source."""
     torch.manual_seed(schedule.seed)
     generator = np.random.default_rng(schedule.seed)
     device = next(network.parameters()).device
@@ -116,7 +116,7 @@ def _groups(network: ParserNetwork, schedule: Schedule) -> list[dict[str, object
 
 
 def _losses(output: Output, batch: Batch, targets: Targets) -> tuple[Tensor, Tensor]:
-    """Of the spans and of the tags, a word."""
+    """The losses of the spans and of the tags, for each word."""
     real = real_spans(batch)
     words = (targets.tags != -100).sum().clamp(min=1)
     spans = functional.binary_cross_entropy_with_logits(output.spans.float(), targets.spans, reduction="none")
@@ -158,7 +158,7 @@ def _varied(example: Example, schedule: Schedule, generator: np.random.Generator
 
 
 def targets_of(examples: Sequence[Example], vocabulary: Vocabulary, places: int) -> Targets:
-    """What the network should say of a batch padded to `places` fenceposts; other labels and tags are left out."""
+    """The targets of a batch padded to `places` fenceposts; labels and tags outside the vocabulary are left out."""
     label_number = {label: number for number, label in enumerate(vocabulary.labels)}
     tag_number = {tag: number for number, tag in enumerate(vocabulary.tags)}
     spans = np.zeros((len(examples), len(vocabulary.labels), places, places), np.float32)

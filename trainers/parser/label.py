@@ -1,4 +1,4 @@
-"""A teacher's soft labels on raw text: what a student learns from besides treebanks (Hinton et al. 2015)."""
+"""A teacher's soft labels on raw text, from which a student learns besides treebanks (Hinton et al. 2015)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from transforms.parsing.interface import Constituent
 from transforms.parsing.phrasemill.encoding import Encoder
 
 LEAST = 0.03
-"""Probability of a span from which on it is written; below it counts as 0."""
+"""The lowest probability of a span that is written; lower ones count as 0."""
 
 BATCH_PIECES = 2_000
 POOL = 2_000  # sentences encoded together
 
 
 def raw_sentences(datasets: Sequence[str], *, words: int, longest: int, seed: int) -> list[list[str]]:
-    """Different sentences of sentences datasets, at least three words each, about so many words in all.
+    """Distinct sentences from sentences datasets, with 3 to `longest` words each and about `words` words in total.
 
-    Which ones, and in which order, follows from the hash of each with the seed.
+    The choice and order depend on the hash of each sentence with the seed.
     """
     keyed: dict[bytes, list[str]] = {}
     for dataset in datasets:
@@ -50,7 +50,7 @@ def raw_sentences(datasets: Sequence[str], *, words: int, longest: int, seed: in
 def label(
     network: ParserNetwork, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]
 ) -> Iterator[list[Example]]:
-    """Sentences of words with the network's spans and tags, in order, up to `POOL` at a time."""
+    """The sentences with the network's spans and tags, in order, up to `POOL` at a time."""
     network.eval()
     device = next(network.parameters()).device
     encoder = Encoder()

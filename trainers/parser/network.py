@@ -1,7 +1,7 @@
 """The network of the parser `phrasemill`: BERT layers, a score for every labelled span, a tag for every word.
 
-Spans are scored each for itself from their two fenceposts (the biaffine scorer of Dozat and Manning 2017, over the
-fenceposts of Kitaev and Klein 2018), without a chart: a span's probability is the sigmoid of its score.
+Each span is scored separately from its two fenceposts (the biaffine scorer of Dozat and Manning 2017, over the
+fenceposts of Kitaev and Klein 2018), without a chart. The probability of a span is the sigmoid of its score.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from transformers import BertConfig, BertModel
 from transforms.parsing.phrasemill.encoding import CRAFT
 
 SHAPES = CRAFT + 1
-"""Of words, and of the conventions that [CLS] and [SEP] carry."""
+"""The number of shapes: those of words, and the conventions of [CLS] and [SEP]."""
 
 LENGTHS = 64
-"""Lengths of spans with a bias of their own; longer ones share the last."""
+"""The number of span lengths with their own bias; longer spans share the last."""
 
 QUERY = 32
-"""Dimensions in which a span's two fenceposts meet, for each label."""
+"""Dimensions of the product of a span's two fenceposts, for each label."""
 
 
 class Batch(NamedTuple):
@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     pieces: Tensor  # [B, L]
     shapes: Tensor  # [B, L]
     left: Tensor  # [B, N + 1], index of the last piece before a fencepost
-    right: Tensor  # [B, N + 1], index of the first piece behind it; 0 where there is no fencepost
+    right: Tensor  # [B, N + 1], index of the first piece after it; 0 if there is no fencepost
 
 
 class Output(NamedTuple):
@@ -41,7 +41,7 @@ class Output(NamedTuple):
 
 
 class ParserNetwork(nn.Module):
-    """`labels` and `tags` are their numbers; `hidden` is the width of the heads."""
+    """`labels` and `tags` are the numbers of labels and tags, `hidden` is the width of the heads."""
 
     def __init__(self, encoder: BertModel, *, labels: int, tags: int, hidden: int = 192, dropout: float = 0.15) -> None:
         super().__init__()
@@ -66,8 +66,8 @@ class ParserNetwork(nn.Module):
                 input_ids=batch.pieces, token_type_ids=batch.shapes, attention_mask=batch.pieces != 0
             ).last_hidden_state
         )
-        before, behind = _at(states, batch.left), _at(states, batch.right)
-        fences = torch.cat([before, behind], 2)
+        before, after = _at(states, batch.left), _at(states, batch.right)
+        fences = torch.cat([before, after], 2)
         start = self.dropout(functional.gelu(self.start(fences)))
         end = self.dropout(functional.gelu(self.end(fences)))
         size, places = batch.left.shape
@@ -81,7 +81,7 @@ class ParserNetwork(nn.Module):
             + self.end_bias(end).transpose(1, 2)[:, :, None, :]
             + self.length_bias[:, length]
         )
-        words = torch.cat([behind[:, :-1], before[:, 1:]], 2)  # a word's first and last piece
+        words = torch.cat([after[:, :-1], before[:, 1:]], 2)  # a word's first and last piece
         tags = self.tag_output(self.dropout(functional.gelu(self.tag_hidden(words))))
         return Output(spans, tags)
 
@@ -89,7 +89,7 @@ class ParserNetwork(nn.Module):
 def load_encoder(name: str | Path, *, layers: int, feed_forward: int) -> BertModel:
     """The lowest layers of a BERT, by hub id or path, with token types for the shapes of words.
 
-    Of each layer's feed-forward neurons the `feed_forward` with the largest weights are kept.
+    The `feed_forward` neurons with the largest weights of each feed-forward layer are kept.
     """
     config = BertConfig.from_pretrained(name, num_hidden_layers=layers)
     encoder = BertModel.from_pretrained(name, config=config, add_pooling_layer=False)

@@ -1,4 +1,4 @@
-"""What a parser is made of and how it learns: a TOML file, checked as it is read (recipe.toml is the shipped one)."""
+"""What a parser is made from and how it learns: a TOML file, checked when read (recipe.toml is the shipped one)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 RECIPE = Path(__file__).with_name("recipe.toml")
-"""That of the weights that come with phrasemill."""
+"""The recipe of the shipped weights."""
 
 _Settings = TypeVar("_Settings")
 
@@ -33,21 +33,21 @@ class Treebank:
 
 @dataclass(frozen=True)
 class Network:
-    """`encoder`: a BERT by hub id or path, of which the lowest layers are taken."""
+    """A network; `encoder` is a BERT, by hub id or path, of which the lowest layers are used."""
 
     encoder: str
     layers: int
     feed_forward: int  # neurons of each layer
     hidden: int  # width of the heads
-    shares: dict[str, float]  # of what is learned, by treebank; "soft" are the teacher's labels
+    shares: dict[str, float]  # of the training data, by treebank; "soft" are the teacher's labels
     schedule: Schedule
-    seed: int = 0  # of the weights that are not the encoder's own
+    seed: int = 0  # of the weights outside the encoder
 
 
 @dataclass(frozen=True)
 class SoftLabels:
-    words: int  # of raw text, about
-    longest: int  # words of a sentence
+    words: int  # of raw text, approximately
+    longest: int  # the most words of a sentence
     seed: int = 0
 
 
@@ -58,11 +58,11 @@ class Recipe:
     teacher: Network
     soft_labels: SoftLabels
     student: Network
-    tuned_on: tuple[str, ...]  # treebanks of which held-out sentences decide the threshold
+    tuned_on: tuple[str, ...]  # treebanks whose held-out sentences decide the threshold
 
 
 def read_recipe(path: Path) -> Recipe:
-    """UserError names the file and the key that is missing, unknown or of the wrong type."""
+    """The recipe in a file. UserError names the file and the key that is missing, unknown or of the wrong type."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -33,17 +33,17 @@ from transforms.parsing.phrasemill.network import MAX_BATCH_PIECES
 from transforms.parsing.treebank import TreebankError
 
 HELD_OUT = 20
-"""One in so many sentences of the training part is not learned from: the threshold is chosen on them."""
+"""One in this number of sentences of the training part is held out; the threshold is chosen on them."""
 
 CALIBRATION = 500
-"""Sentences of each treebank that the scales of the activations are taken from."""
+"""The number of sentences of each treebank from which the scales of the activations are computed."""
 
 THRESHOLDS = [round(0.3 + 0.02 * step, 2) for step in range(16)]
-"""Probabilities of a span."""
+"""The probabilities of a span that are tried as the threshold."""
 
 
 def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Path, *, seed: int) -> None:
-    """All steps, but for those whose result lies in `output`. `seed` is the student's."""
+    """All steps except those whose result is in `output`. `seed` is the student's."""
     gold = _read_treebanks(recipe, treebanks, "train")
     tags = {tag for examples in gold.values() for example in examples for tag in example.tags}
     vocabulary = Vocabulary(recipe.labels, tuple(sorted(tags)))
@@ -85,12 +85,12 @@ def train(recipe: Recipe, treebanks: Path, sentences: Sequence[str], output: Pat
 
 
 def _is_held_out(number: int) -> bool:
-    """Of a sentence by its place in the training part; from the middle of each run of so many."""
+    """Whether a sentence is held out, by its number in the training part: the middle one of every `HELD_OUT`."""
     return number % HELD_OUT == HELD_OUT // 2
 
 
 def _named(network: Network) -> dict[str, Any]:
-    """The settings, the encoder by its content where it lies on disk."""
+    """The settings; an encoder on disk is represented by its content."""
     path = Path(network.encoder)
     return asdict(network) | ({"encoder": sha256_of(path)} if path.exists() else {})
 
@@ -114,7 +114,7 @@ def _read_treebanks(recipe: Recipe, folder: Path, part: str) -> dict[str, list[E
 
 
 def _step(result: Path, made_of: dict[str, Any], make: Callable[[], None]) -> None:
-    """Make a result, unless it is there and was made of the same."""
+    """Make a result, unless it exists and was made from the same."""
     record = result.with_name(f"{result.name}.made.json")
     fingerprint = canonical_hash(json.loads(json.dumps(made_of)))
     if result.exists() and record.exists() and json.loads(record.read_text())["fingerprint"] == fingerprint:
@@ -172,7 +172,7 @@ def _device() -> str:
 
 
 def load_network(path: Path) -> tuple[ParserNetwork, Vocabulary]:
-    """A network as a step wrote it."""
+    """A network written by a step."""
     saved = torch.load(path, weights_only=True)
     vocabulary = Vocabulary(tuple(saved["labels"]), tuple(saved["tags"]))
     network = ParserNetwork(
@@ -204,7 +204,7 @@ def _label(recipe: Recipe, teacher: Path, sentences: Sequence[str], path: Path) 
 
 
 def _export(student: Path, calibration: list[Example], tuned_on: list[Example], path: Path) -> None:
-    """Write the ONNX file, with the threshold of the highest F1 on sentences that were not learned from."""
+    """Write the ONNX file, with the threshold that has the highest F1 on held-out sentences."""
     network, vocabulary = load_network(student)
     weights = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
     heads = network.encoder.config.num_attention_heads

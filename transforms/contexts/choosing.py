@@ -22,7 +22,7 @@ CHOSEN = pa.schema(
         ("end_token", pa.uint16()),
     ]
 )
-"""An occurrence by its place: number of the phrase (by frequency), shard of sentences, row in it, tokens in that."""
+"""An occurrence by its place: the phrase's number (by frequency), the shard of sentences, its row, the row's tokens."""
 
 
 class Vocabulary(NamedTuple):
@@ -44,7 +44,7 @@ class Vocabulary(NamedTuple):
             return np.full(len(hi), -1, dtype=np.int64)
         place = np.searchsorted(self.hash_hi, hi)
         place[place == len(self.number)] = 0
-        # Two phrases with one 64-bit hash are side by side; more than two do not happen in our lifetime.
+        # Two phrases with the same `hash_hi` are side by side. Three of them are too unlikely to occur.
         second = np.minimum(place + 1, len(self.number) - 1)
         place = np.where((self.hash_hi[second] == hi) & (self.hash_lo[second] == lo), second, place)
         return np.where((self.hash_hi[place] == hi) & (self.hash_lo[place] == lo), self.number[place], -1)
@@ -58,7 +58,7 @@ def occurrences_of(vocabulary: Vocabulary, tokens: Tokens, found: Occurrences, *
     documents = np.array(
         [xxhash.xxh3_64_intdigest(doc_id.encode(), seed=seed) for doc_id in tokens.doc_ids.to_pylist()], dtype=np.uint64
     )
-    # A function of the phrase, the document and the place in it, and of the seed: not of shards or their order.
+    # The priority depends on the phrase, the document, the place in it and the seed, not on shards or their order.
     place = tokens.start_char[start].astype(np.uint64)
     priority = mix64(mix64(documents[tokens.document[sentence]] ^ mix64(place)) ^ found.hash_lo[kept])
     first = tokens.first[sentence]
@@ -69,7 +69,11 @@ def occurrences_of(vocabulary: Vocabulary, tokens: Tokens, found: Occurrences, *
 
 
 def keep_lowest(chosen: pa.Table, *, most: int) -> pa.Table:
-    """At most `most` occurrences of each phrase, those of lowest priority, in order of phrase and priority."""
+    """The `most` occurrences of lowest priority of each phrase (CHOSEN), in order of phrase and priority.
+
+    With `most` = 2, phrases 4 7 4 4 and priorities 9 5 3 6: the order is rows 2 3 0 1, the ranks in it are 0 1 2 0,
+    so rows 2 3 1 are kept.
+    """
     index, priority = chosen.column("phrase_index").to_numpy(), chosen.column("priority").to_numpy()
     ties = [chosen.column(name).to_numpy() for name in ("start_token", "sentence", "shard")]
     order = np.lexsort((*ties, priority, index))
@@ -78,7 +82,11 @@ def keep_lowest(chosen: pa.Table, *, most: int) -> pa.Table:
 
 
 def _rank_in_group(keys: npt.NDArray[np.int64]) -> I64:
-    """[n] how many rows of the same key stand before each row, where equal keys are side by side."""
+    """[n] how many rows of the same key come before each row; equal keys are side by side.
+
+    >>> _rank_in_group(np.array([4, 4, 4, 7]))
+    array([0, 1, 2, 0])
+    """
     n = len(keys)
     new = np.ones(n, dtype=bool)
     new[1:] = keys[1:] != keys[:-1]

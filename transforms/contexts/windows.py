@@ -1,10 +1,10 @@
 """Masked contexts: a window of a document's text around a phrase, the phrase replaced by a mask.
 
 Phrase-BERT, section 3: c+ is "of length 120 tokens", p included, with p replaced by a single [MASK]. Tokens are the
-parser's. A window never leaves its document, nor crosses text that is in no sentence (a rejected one: its tokens are
-unknown). Line breaks within a window become one blank.
+parser's. A window stays in its document and does not cross text that is in no sentence, because the tokens of a
+rejected sentence are unknown. Line breaks in a window become one space.
 
-All contexts of a shard are cut at once: every window is a few slices of one buffer.
+All contexts of a shard are cut at once: each window is a few slices of one buffer.
 """
 
 from __future__ import annotations
@@ -17,30 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.arrays import I64, U8, character_starts, slice_strings, string_bytes
+from transforms.contexts.options import WindowRules
 from transforms.phrases.occurrences import Tokens
 
 
-class WindowRules(NamedTuple):
-    """How contexts are cut; part of the fingerprint."""
-
-    window: int = 120  # tokens in all, the phrase included
-    placement: str = "random"  # where the phrase stands in it: "random" (by hash) or "centre"
-    mask_token: str = "[MASK]"
-    mask_others: bool = True  # other occurrences of the phrase in the window are masked, too
-
-
 class ShardText(NamedTuple):
-    """The text of a shard's documents, one behind the other, line breaks as blanks, with the places of n tokens."""
+    """The text of a shard's documents, one after the other, runs of line breaks as one space; n tokens, s sentences."""
 
     buffer: U8  # UTF-8
     character: I64  # [bytes + 1] how many characters begin before a byte
-    byte_start: I64  # [n] of the tokens, in `buffer`
+    byte_start: I64  # [n] where a token begins in `buffer`
     byte_end: I64  # [n]
     document: I64  # [s] the row of each sentence's document
 
 
 class Contexts(NamedTuple):
-    """k cut contexts; `context[mask_start:]` begins with the mask of the occurrence itself."""
+    """k contexts; `context[mask_start:]` begins with the mask of the occurrence itself."""
 
     surface: pa.StringArray
     context: pa.StringArray
@@ -48,7 +40,11 @@ class Contexts(NamedTuple):
 
 
 def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:
-    """The text of a shard of documents (columns doc_id, text) with the places of its sentences' tokens."""
+    """The text of a shard of documents (columns doc_id, text), with where the tokens of its sentences are.
+
+    Of several line breaks in a row the first stays, as a space. In "a\\n\\nb" byte 2 is dropped and `moved` is 0 0 0 1
+    1, so "b" moves from byte 3 to byte 2.
+    """
     row = pc.index_in(tokens.doc_ids, documents.column("doc_id").combine_chunks()).to_numpy().astype(np.int64)
     raw, edges = string_bytes(documents.column("text").combine_chunks())
     begins = character_starts(raw)
@@ -77,9 +73,11 @@ def _characters(buffer: U8) -> I64:
 
 
 def runs(tokens: Tokens, text: ShardText) -> tuple[I64, I64]:
-    """[s] for each sentence, the first token and the token after the last that a window around it may hold.
+    """[s] the run of tokens [low, high) that a window around a phrase of each sentence may hold.
 
-    A run ends where the document ends, or where text that is in no sentence stands between two of them.
+    A run ends where the document ends, or where text between two sentences is in no sentence. With sentences of tokens
+    [0, 3), [3, 5) and [5, 9), the last of them in another document, `low` is 0 0 5 and `high` is 5 5 9. With a rejected
+    sentence between the first two, `low` is 0 3 5 and `high` is 3 5 9.
     """
     n = len(tokens.document)
     if not n:
@@ -97,9 +95,20 @@ def runs(tokens: Tokens, text: ShardText) -> tuple[I64, I64]:
 
 
 def window_bounds(start: I64, end: I64, low: I64, high: I64, *, rules: WindowRules, chance: I64) -> tuple[I64, I64]:
-    """The windows [first, last) around the phrases [start, end) within the runs [low, high), all [k] tokens.
+    """The windows [first, last) around the phrases [start, end) within the runs [low, high); all are tokens, [k].
 
-    As long as the rules say wherever the run is; `chance` decides how many of the tokens stand before the phrase.
+    A window has `rules.window` tokens if its run has as many. `chance` decides how many of them come before the phrase.
+
+    Three windows of 5 tokens around phrases of 2 in a run of 100. Of the 3 tokens that remain, 7 % 4 = 3 come before
+    the first two phrases and 4 % 4 = 0 before the last. The second window is moved to begin at 0, the third to end at
+    100.
+
+    >>> bounds = window_bounds(
+    ...     start=np.array([10, 1, 98]), end=np.array([12, 3, 100]), low=np.array([0]), high=np.array([100]),
+    ...     rules=WindowRules(window=5), chance=np.array([7, 7, 4]),
+    ... )
+    >>> [each.tolist() for each in bounds]
+    [[7, 0, 95], [12, 5, 100]]
     """
     room = np.maximum(rules.window - (end - start), 0)
     before = room // 2 if rules.placement == "centre" else chance % (room + 1)
@@ -112,38 +121,32 @@ def window_bounds(start: I64, end: I64, low: I64, high: I64, *, rules: WindowRul
 def cut_contexts(
     tokens: Tokens, text: ShardText, start: I64, end: I64, first: I64, last: I64, *, rules: WindowRules
 ) -> Contexts:
-    """Cut the windows [first, last) and mask the phrases [start, end) in them; all are tokens, [k]."""
-    rows = np.arange(len(start))
+    """Cut the windows [first, last) and mask the phrases [start, end) in them; all are tokens, [k].
+
+    For the phrase "cat", token 1 of "the cat saw a cat", in a window of all 5 tokens:
+
+        masked spans    bytes [4, 7) and, with `mask_others`, [14, 17)
+        pieces          "the ", the mask, " saw a ", the mask, ""
+        mask_start      4, the characters before the mask of [4, 7)
+    """
     mask_start, mask_end = text.byte_start[start], text.byte_end[end - 1]
-    # Every masked span (row, start, end); the row's own is told apart by its start.
-    spans = np.stack([rows, mask_start, mask_end], axis=1)
+    spans = np.stack([np.arange(len(start)), mask_start, mask_end], axis=1)
     if rules.mask_others:
         others = list(_others(tokens, start, end, first, last))
         if others:
             row, head, tail = np.array(others, dtype=np.int64).T
             spans = np.concatenate([spans, np.stack([row, text.byte_start[head], text.byte_end[tail]], axis=1)])
             spans = spans[np.lexsort((spans[:, 1], spans[:, 0]))]
-    row, span_start, span_end = spans.T
-    # A row of j spans is 2j + 1 pieces: text, mask, text, mask ... text. The mask stands behind the buffer.
+    # The mask is appended to the buffer.
     mask = np.frombuffer(rules.mask_token.encode(), dtype=np.uint8)
-    buffer = np.concatenate([text.buffer, mask])
     n = len(text.buffer)
-    number = 2 * np.arange(len(spans)) + row
-    is_last = np.append(row[1:] != row[:-1], True) if len(row) else np.zeros(0, dtype=bool)
-    is_first = np.roll(is_last, 1)
-    pieces = np.empty((2 * len(spans) + len(rows), 2), dtype=np.int64)
-    pieces[number, 0] = np.where(is_first, text.byte_start[first][row], np.roll(span_end, 1))
-    pieces[number, 1] = span_start
-    pieces[number + 1] = n, n + len(mask)
-    pieces[number[is_last] + 2, 0] = span_end[is_last]
-    pieces[number[is_last] + 2, 1] = text.byte_end[last - 1]
-    edges = np.append(0, number[is_last] + 3)
-    context = _joined(buffer, pieces, edges)
+    pieces, number, edges = _pieces(spans, text.byte_start[first], text.byte_end[last - 1], mask=(n, n + len(mask)))
+    context = _joined(np.concatenate([text.buffer, mask]), pieces, edges)
     characters = np.concatenate([text.character, text.character[-1] + np.arange(1, len(rules.mask_token) + 1)])
     # `characters` counts to the end of the mask, whose bytes may be more than its characters.
     ends_at = np.where(pieces[:, 1] == n + len(mask), len(characters) - 1, pieces[:, 1])
     before = np.concatenate(([0], np.cumsum(characters[ends_at] - characters[pieces[:, 0]])))
-    own = number[span_start == mask_start[row]]
+    own = number[spans[:, 1] == mask_start[spans[:, 0]]]
     return Contexts(
         surface=slice_strings(text.buffer, mask_start, mask_end),
         context=context,
@@ -151,8 +154,37 @@ def cut_contexts(
     )
 
 
+def _pieces(spans: I64, begin: I64, end: I64, *, mask: tuple[int, int]) -> tuple[I64, I64, I64]:
+    """The slices of a buffer that make up k contexts: text, mask, text ... mask, text; 2j + 1 of them for j spans.
+
+    `spans` [j, 3] are row, start and end of what is masked, in order, at least one for each row. `begin` and `end` [k]
+    are the bytes of each row's window, `mask` those of the mask. Returns the pieces [p, 2], the number of the piece
+    before each span [j], and the number of the first piece of each row, with p at the end [k + 1].
+
+    Row 0 has the window [0, 17) and two spans, row 1 the window [3, 9) and one:
+
+    >>> spans = np.array([[0, 4, 7], [0, 14, 17], [1, 4, 7]])
+    >>> pieces, number, edges = _pieces(spans, np.array([0, 3]), np.array([17, 9]), mask=(17, 23))
+    >>> pieces.tolist()
+    [[0, 4], [17, 23], [7, 14], [17, 23], [17, 17], [3, 4], [17, 23], [7, 9]]
+    >>> number, edges
+    (array([0, 2, 5]), array([0, 5, 8]))
+    """
+    row, span_start, span_end = spans.T
+    number = 2 * np.arange(len(spans)) + row
+    is_last = np.append(row[1:] != row[:-1], True) if len(row) else np.zeros(0, dtype=bool)
+    is_first = np.roll(is_last, 1)
+    pieces = np.empty((2 * len(spans) + len(begin), 2), dtype=np.int64)
+    pieces[number, 0] = np.where(is_first, begin[row], np.roll(span_end, 1))
+    pieces[number, 1] = span_start
+    pieces[number + 1] = mask
+    pieces[number[is_last] + 2, 0] = span_end[is_last]
+    pieces[number[is_last] + 2, 1] = end
+    return pieces, number, np.append(0, number[is_last] + 3)
+
+
 def _joined(buffer: U8, pieces: I64, edges: I64) -> pa.StringArray:
-    """Strings made of slices of the buffer: the pieces [edges[i], edges[i + 1]) one behind the other."""
+    """Strings made of slices of the buffer: string i joins the pieces [edges[i], edges[i + 1])."""
     source = buffer.tobytes()
     data = b"".join([source[start:end] for start, end in pieces.tolist()])
     lengths = np.concatenate(([0], np.cumsum(pieces[:, 1] - pieces[:, 0])))
@@ -161,7 +193,7 @@ def _joined(buffer: U8, pieces: I64, edges: I64) -> pa.StringArray:
 
 
 def _others(tokens: Tokens, start: I64, end: I64, first: I64, last: I64) -> Iterator[tuple[int, int, int]]:
-    """Other occurrences of each row's words in its window: (row, first token, last token), none overlapping another."""
+    """Other occurrences of each row's phrase in its window: (row, first token, last token); none overlap."""
     data = tokens.buffer.tobytes()
     places = (tokens.byte_start[start], tokens.byte_end[end - 1], tokens.byte_start[first], tokens.byte_end[last - 1])
     for row, (low, high, left, right) in enumerate(zip(*(each.tolist() for each in places), strict=True)):
@@ -170,13 +202,13 @@ def _others(tokens: Tokens, start: I64, end: I64, first: I64, last: I64) -> Iter
         if at == low:
             at = data.find(phrase, high, right)
         while at >= 0:
-            behind = at + len(phrase)
+            after = at + len(phrase)
             step = at + 1
-            if behind <= low or at >= high:
+            if after <= low or at >= high:
                 head = int(np.searchsorted(tokens.byte_start, at))
-                tail = int(np.searchsorted(tokens.byte_end, behind))
+                tail = int(np.searchsorted(tokens.byte_end, after))
                 starts_token = head < len(tokens.byte_start) and tokens.byte_start[head] == at
-                if starts_token and tokens.byte_end[tail] == behind:
+                if starts_token and tokens.byte_end[tail] == after:
                     yield row, head, tail
-                    step = behind
+                    step = after
             at = data.find(phrase, step, right)

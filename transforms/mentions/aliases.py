@@ -1,4 +1,4 @@
-"""The surfaces of an entity, counted, and pairs of them: paraphrases that people wrote."""
+"""The surfaces of an entity with their counts, and pairs of them: paraphrases written by people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transforms.mentions.pairs import (
 )
 
 MENTION_COLUMNS = ("source", "entity_id", "target_title", "mention")
-"""The columns of a mentions shard that are needed here."""
+"""The columns of a mentions shard that this module reads."""
 
 SURFACES = pa.schema(
     [
@@ -33,7 +33,7 @@ SURFACES = pa.schema(
         ("count", pa.int64()),
     ]
 )
-"""A surface of an entity; the key is the hash of the entity's."""
+"""A surface of an entity; the key is the hash of the entity key."""
 
 
 def count_surfaces(mentions: pa.Table) -> pa.Table:
@@ -51,7 +51,7 @@ def count_surfaces(mentions: pa.Table) -> pa.Table:
 def merge_surfaces(tables: Iterable[pa.Table]) -> pa.Table:
     """Counts of several tables (SURFACES) added up, in order of key and of the surface's UTF-8.
 
-    Where an entity has several titles, as its pages in two wikis may, each surface keeps the first by UTF-8.
+    An entity may have several titles, such as its pages in two wikis. Each surface keeps the first one by UTF-8.
     """
     every = pa.concat_tables([SURFACES.empty_table(), *tables]).combine_chunks()
     hi, lo = (every.column(name).to_numpy() for name in ("key_hi", "key_lo"))
@@ -67,14 +67,15 @@ def merge_surfaces(tables: Iterable[pa.Table]) -> pa.Table:
 def alias_pairs(surfaces: pa.Table, *, aliases_per_entity: int, min_count: int) -> tuple[pa.Table, Counter[str]]:
     """The pairs of each entity's most frequent surfaces (ALIAS_PAIRS), and how many are filtered, by reason.
 
-    `surfaces` is a result of `merge_surfaces` with all of an entity's. Of those with `min_count` mentions or more the
-    most frequent are taken, ties by UTF-8; every two of them are a candidate, filtered where they differ in nothing
-    but case. Entities come in order of key, pairs in order of the first surface's frequency, then the second's.
+    `surfaces` is a result of `merge_surfaces` with all surfaces of each entity. Of those with at least `min_count`
+    mentions, the `aliases_per_entity` most frequent are taken, ties by UTF-8. Every two of them are a candidate; it is
+    filtered if they differ only in case. Entities come in order of key, pairs in order of the first surface's
+    frequency, then the second's.
     """
     hi, lo, count = (surfaces.column(name).to_numpy() for name in ("key_hi", "key_lo", "count"))
     order = np.lexsort((_ranks(surfaces, "surface"), -count, lo, hi))
     begins = run_begins(hi[order], lo[order])
-    # One title an entity: of all its surfaces, the rare ones too.
+    # The entity's title is the first by UTF-8 of all its surfaces, including the rare ones.
     title = _ranks(surfaces, "target_title")[order]
     named = order[np.lexsort((title, np.cumsum(begins)))]
     entity_title = one_array(surfaces, "target_title").take(pa.array(named[begins]))
@@ -100,19 +101,25 @@ def alias_pairs(surfaces: pa.Table, *, aliases_per_entity: int, min_count: int) 
 
 
 def _pairs_in_runs(begins: np.ndarray) -> tuple[I64, I64]:
-    """Every two rows of one run, the former first, in order of the former and then of the latter."""
+    """Every two rows of one run, the former first, in order of the former and then of the latter.
+
+    In runs of 3 and 2 rows, 2 1 0 1 0 rows come after each row in its run.
+
+    >>> _pairs_in_runs(np.array([True, False, False, True, False]))
+    (array([0, 0, 1, 3]), array([1, 2, 2, 4]))
+    """
     n = len(begins)
     place = places_in_runs(begins)
     run = np.cumsum(begins)
     last = np.append(np.flatnonzero(begins), n)[run] - 1 if n else place
-    behind = last - np.arange(n)
-    one = np.repeat(np.arange(n), behind)
-    nth = np.arange(len(one)) - np.repeat(np.cumsum(behind) - behind, behind)
+    after = last - np.arange(n)
+    one = np.repeat(np.arange(n), after)
+    nth = np.arange(len(one)) - np.repeat(np.cumsum(after) - after, after)
     return one, one + 1 + nth
 
 
 def _ranks(table: pa.Table, name: str) -> I64:
-    """[n] the place of each string among the distinct ones of its column, by UTF-8."""
+    """[n] the rank of each string among the distinct strings of its column, by UTF-8: "b", "a", "b" are 1 0 1."""
     strings, number = distinct(one_array(table, name))
     rank = np.empty(len(strings), dtype=np.int64)
     rank[pc.array_sort_indices(strings).to_numpy()] = np.arange(len(strings))

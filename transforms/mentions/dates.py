@@ -1,4 +1,4 @@
-"""Mentions that are dates: what the links of encyclopedias to years and days look like."""
+"""Mentions that are dates: the forms in which an encyclopedia links to years and days."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIGIT = re.compile(r"\d")
 def is_date(mention: str, target_title: str) -> bool:
     """Whether a mention is a date, a year or a part of one: "5 May", "1990s", "the 19th century", "300 BC".
 
-    A word that is also something else ("May", "March", "Second") is one where the page linked to is one.
+    A word with other meanings ("May", "March", "Second") counts as a date only if the title of its target is one.
     """
     if not _looks_like_date(mention):
         return False

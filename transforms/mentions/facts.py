@@ -1,7 +1,7 @@
-"""What is known of pages, by title: side tables of documents and SQL dumps brought into one form.
+"""What is known of pages, by title: side tables of documents and SQL dumps in one form.
 
-The tables of a wiki's database name pages by number, so what they say is joined on the page's id first; side tables
-have the title themselves.
+The tables of a wiki's database identify a page by its number, so they are first joined on the page id. The side tables
+have titles.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from transforms.mentions.titles import page_keys, title_keys
 from transforms.sources.sql_tables import FACTS
 
 KEYED_FACTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("source", pa.string()), *FACTS])
-"""FACTS of several wikis; the key is that of source and page id."""
+"""FACTS of several wikis; the key is the hash of source and page id (`page_keys`)."""
 
 
 def keyed(facts: pa.Table, source: str) -> pa.Table:
@@ -27,7 +27,7 @@ def keyed(facts: pa.Table, source: str) -> pa.Table:
 
 
 def facts_of_pages(pages: pa.Table) -> pa.Table:
-    """The side table of pages as KEYED_FACTS. Pages whose id is no number are left out: no SQL table knows them."""
+    """The side table of pages as KEYED_FACTS. Pages whose id is not a number are left out: they are in no SQL table."""
     pages = pages.filter(pc.match_substring_regex(pages.column("page_id"), r"^\d{1,18}$"))
     page_id = pc.cast(pages.column("page_id"), pa.int64()).combine_chunks()
     source = pages.column("source").combine_chunks()
@@ -48,9 +48,9 @@ def facts_of_pages(pages: pa.Table) -> pa.Table:
 
 
 def join_facts(facts: pa.Table) -> tuple[pa.Table, int]:
-    """What is said of each page comes together (TITLES), and how many rows are of pages without a title.
+    """The facts of each page in one row (TITLES), and the number of rows of pages without a title.
 
-    `facts` are KEYED_FACTS with all rows of a page among them. Rows without a title are of other namespaces, mostly.
+    `facts` are KEYED_FACTS with all rows of each page. Most pages without a title are in other namespaces.
     """
     order = [("key_hi", "ascending"), ("key_lo", "ascending"), ("title", "descending"), ("target_title", "descending")]
     facts = facts.sort_by(order).combine_chunks()
@@ -60,7 +60,7 @@ def join_facts(facts: pa.Table) -> tuple[pa.Table, int]:
     hi, lo = (facts.column(name).to_numpy() for name in ("key_hi", "key_lo"))
     new = np.append(True, (hi[1:] != hi[:-1]) | (lo[1:] != lo[:-1]))
     starts = np.flatnonzero(new)
-    # Of text the first of a page counts: titles come sorted, the empty ones last.
+    # The title is the page's first one: titles are sorted, with empty ones last.
     target = _largest(facts.column("target_title"), np.cumsum(new) - 1)
     entity = facts.column("entity").to_numpy()
     lowest = np.minimum.reduceat(np.where(entity > 0, entity, np.iinfo(np.int64).max), starts)
@@ -77,7 +77,7 @@ def join_facts(facts: pa.Table) -> tuple[pa.Table, int]:
 
 
 def _largest(values: pa.ChunkedArray, group: np.ndarray) -> pa.Array:
-    """[groups] the last of each group's strings in order of bytes; groups are numbered in order."""
+    """[groups] the last string of each group in order of bytes; groups are numbered in order."""
     table = (
         pa.table({"group": group, "value": values}).group_by("group", use_threads=False).aggregate([("value", "max")])
     )
@@ -85,7 +85,7 @@ def _largest(values: pa.ChunkedArray, group: np.ndarray) -> pa.Array:
 
 
 def titles(pages: pa.Table, target_title: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """TITLES of pages (columns source, title, entity, disambiguation, is_page) and where they redirect to ("" none)."""
+    """TITLES of pages (columns source, title, entity, disambiguation, is_page); `target_title` "" is no redirect."""
     source = pages.column("source").combine_chunks()
     hi, lo = title_keys(source, pages.column("title").combine_chunks())
     target = target_title.combine_chunks() if isinstance(target_title, pa.ChunkedArray) else target_title
@@ -133,7 +133,7 @@ def titles_of_redirects(redirects: pa.Table) -> pa.Table:
 
 
 def _numbers(pages: pa.Table) -> pa.Array:
-    """The numbers of the Wikidata ids in the column `entity_id`, 0 where there is none."""
+    """The numbers of the Wikidata ids in the column `entity_id`: "Q42" is 42, "" is 0."""
     found = pc.struct_field(
         pc.extract_regex(pages.column("entity_id").combine_chunks(), r"^Q(?P<number>[1-9][0-9]{0,17})$"), "number"
     )

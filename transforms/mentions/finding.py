@@ -1,10 +1,10 @@
 """Mentions: the hyperlinks of a document in their sentences.
 
-UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, the page it links to its meaning.
-Sentences are those of the parsers, so that a mention's sentence_id is that of a parse, too.
+UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, and the page it links to is its
+meaning. Sentences are those of the parser `phrasemill`, so that a mention has the sentence_id of its parsed sentence.
 
-A page's own title, and anchors that it has linked before, are mentions as well where they stand without a link; whoever
-asks for them gets them as candidates of their own, with their origin.
+Optionally, a page's own title and anchors that the page has linked before are mentions where they occur without a link.
+Their origin says which of these they are.
 """
 
 from __future__ import annotations
@@ -17,28 +17,14 @@ from typing import Any, NamedTuple
 
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
+from transforms.mentions.options import MentionRules
 from transforms.parsing.sentence_ends import sentence_starts
 
 LINK, TITLE, REPEAT = ORIGINS
 
 
-class MentionRules(NamedTuple):
-    """Which links become mentions; part of the fingerprint."""
-
-    max_mention_words: int = 10
-    max_sentence_words: int = 100
-    drop_numbers: bool = True
-    drop_dates: bool = True
-    drop_lists: bool = True
-    drop_whole_sentences: bool = True
-    drop_disambiguation: bool = True
-    drop_red_links: bool = False
-    own_titles: bool = False
-    repeated_anchors: bool = False
-
-
 class Target(NamedTuple):
-    """What a title means. `resolution` says how that was found: qid, redirect, title or NIL."""
+    """What a title means. `resolution` says how it was found: qid, redirect, title or NIL."""
 
     entity_id: str
     title: str
@@ -47,17 +33,17 @@ class Target(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A candidate: code points [start, end) of a document's text, and the title that it stands for."""
+    """A candidate: code points [start, end) of a document's text, and the title it refers to."""
 
     start: int
     end: int
     title: str
-    entity_id: str  # as the link itself says; mostly empty
+    entity_id: str  # given by the link itself; mostly empty
     origin: str
 
 
 class Source(NamedTuple):
-    """A document as mentions need it."""
+    """The parts of a document in which mentions are found."""
 
     title: str
     text: str
@@ -65,7 +51,7 @@ class Source(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A mention in its sentence; offsets are those of the sentence, whose own start is in the document."""
+    """A mention in its sentence; `sentence_start` counts code points of the document, the offsets those of `text`."""
 
     target: Target
     mention: str
@@ -77,16 +63,16 @@ class Found(NamedTuple):
 
 
 def titles_of(document: Source, rules: MentionRules) -> list[str]:
-    """The titles that are to be resolved before `find_mentions`: those linked to, and the page's own."""
+    """The titles to resolve before `find_mentions`: the page's own and those it links to."""
     return [document.title, *(link["target_title"] for link in document.links)]
 
 
 def find_mentions(
     document: Source, targets: Mapping[str, Target], rules: MentionRules, filtered: Counter[str]
 ) -> Iterator[Found]:
-    """The mentions of a document in order; counts what is left out, by reason.
+    """The mentions of a document in order; adds what is left out to `filtered`, by reason.
 
-    `targets` has what each of `titles_of` means. As many spans as `spans_of` gives are mentions or counted.
+    `targets` has the meaning of each of `titles_of`. Every span of `spans_of` is either a mention or counted.
     """
     spans, ambiguous = spans_of(document, rules)
     filtered.update({"ambiguous_anchor": ambiguous} if ambiguous else {})
@@ -130,7 +116,7 @@ _NUMBER = re.compile(r"[\W\d_]*(?:\d(?:st|nd|rd|th|s)?[\W\d_]*)?")
 
 
 def _reason(found: Found, rules: MentionRules) -> str:
-    """Why a mention is left out; empty if it is not. The first reason that holds counts."""
+    """Why a mention is left out: the first reason that applies; "" if it is kept."""
     mention, target = found.mention, found.target
     if not _WORD_CHARACTER.search(mention):
         return "punctuation"
@@ -155,7 +141,7 @@ def _reason(found: Found, rules: MentionRules) -> str:
 
 
 def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
-    """The sentence [start, end) around each span, None where none holds it whole. Spans come in order."""
+    """The sentence [start, end) that holds each span; None if none holds all of it. Spans are in order."""
     line_end = -1
     starts: list[int] = []
     for span in spans:
@@ -177,7 +163,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | N
 
 
 def spans_of(document: Source, rules: MentionRules) -> tuple[list[Span], int]:
-    """The candidates of a document in order, and how many further ones were left out as ambiguous."""
+    """The candidates of a document in order, and how many others were left out as ambiguous."""
     spans = [
         Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], LINK)
         for link in document.links
@@ -189,7 +175,10 @@ def spans_of(document: Source, rules: MentionRules) -> tuple[list[Span], int]:
 
 
 def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tuple[list[Span], int]:
-    """Where the text names an entity without a link: by the page's title, or as a link before it did."""
+    """Where the text names an entity without a link: by the page's title, or by the anchor of an earlier link.
+
+    At each word the longest known surface is taken that overlaps neither a link nor an earlier find.
+    """
     text = document.text
     known = _surfaces(document, links, rules)
     by_word: dict[str, list[str]] = {}
@@ -199,12 +188,12 @@ def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tu
     ambiguous = 0
     waiting = iter([*links, Span(len(text), len(text), "", "", LINK)])
     link = next(waiting)
-    behind = 0
+    last_end = 0
     for word in _WORD.finditer(text):
         start = word.start()
         while link.end <= start and link.start < len(text):
             link = next(waiting)
-        if start < behind or link.start <= start:
+        if start < last_end or link.start <= start:
             continue
         for surface in by_word.get(word[0], ()):
             end = start + len(surface)
@@ -215,7 +204,7 @@ def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tu
                 and text.startswith(surface, start)
                 and not _WORD_CHARACTER.match(text, end)
             ):
-                behind = end
+                last_end = end
                 if of.span is None:
                     ambiguous += 1
                 else:
@@ -225,7 +214,7 @@ def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tu
 
 
 class _Surface(NamedTuple):
-    """What a surface stands for in a page from `since` on; None if it is linked to two targets."""
+    """What a surface means in a page from the offset `since` on; `span` is None if it is linked to two targets."""
 
     since: int
     span: Span | None

@@ -1,25 +1,26 @@
-"""Mentions masked in their sentences: by one mask token, or by one for each of their sub-tokens (UCTopic, figure 1).
+"""Mentions masked in their sentences: by one mask token, or by one for each sub-token (UCTopic, figure 1).
 
     masker = load_masker(MaskRules("<mask>", "subtokens", "roberta-base"))
     for pairs in Dataset.open("out/mention-pairs").tables():
         anchor, positive = masked_pairs(pairs, masker)
 
-The mask stands where the mention begins, and nothing before it moves, so the offsets of a pair hold in what is masked,
-too. A mask token that a sentence has of its own would be taken for that of a mention: its first character becomes a
-blank. So each mask in a result is a mention's, and a sentence that keeps its words has none.
+The mask begins where the mention begins and nothing before it moves, so `start_char` of a pair also holds in the masked
+text. If a sentence already contains the mask token, the token's first character becomes a space. So every mask in the
+result replaces a mention, and a sentence that keeps its words has none.
 
-The sub-tokens of a mention are those of the whole sentence's encoding that overlap it. That is what a model would have
-seen: with a byte-level BPE such as RoBERTa's the blank before a word belongs to the word's first sub-token, so " Paris"
-may be one where "Paris", encoded alone, is two. A sub-token that reaches over an end of the mention counts; a mention
-of which the tokenizer keeps nothing has one mask.
+The sub-tokens of a mention are those of the whole sentence's encoding that overlap it, as a model would see them. With
+a byte-level BPE such as RoBERTa's, the space before a word belongs to the word's first sub-token, so " Paris" may be
+one sub-token where "Paris", encoded alone, is two. A sub-token that reaches beyond the mention counts. A mention for
+which the tokenizer has no sub-token gets one mask.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,22 +29,14 @@ import xxhash
 
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS
+from transforms.mentions.options import MaskRules
 
 SENTENCES_A_BATCH = 2048
-"""Encodings take some kilobytes each."""
-
-
-class MaskRules(NamedTuple):
-    """What a mention is replaced by; part of a fingerprint."""
-
-    mask_token: str = "[MASK]"
-    masks: str = "one"  # a mention, or "subtokens": one for each of them
-    tokenizer: str = ""  # whose sub-tokens: a name or a folder of Hugging Face's
-    digest: str = ""  # of the tokenizer, see `identified`
+"""An encoding takes a few kilobytes."""
 
 
 class Masker:
-    """Masks mentions in sentences, many at once. Made by `load_masker`."""
+    """Masks mentions in many sentences at once. Created by `load_masker`."""
 
     def __init__(self, mask_token: str, subtokens: Subtokens | None = None) -> None:
         self.mask_token = mask_token
@@ -61,13 +54,17 @@ class Masker:
 
 
 def mask(text: str, start: int, end: int, *, mask_token: str, masks: int = 1, separator: str = " ") -> str:
-    """The sentence with [start, end), in code points, replaced by masks; a mask token of its own is none any more."""
+    """The sentence with [start, end), in code points, replaced by masks; mask tokens elsewhere in it are broken.
+
+    >>> mask("in New York [MASK]", 3, 11, mask_token="[MASK]", masks=2)
+    'in [MASK] [MASK]  MASK]'
+    """
     instead = separator.join([mask_token] * masks)
     return without_masks(text[:start], mask_token) + instead + without_masks(text[end:], mask_token)
 
 
 def without_masks(text: str, mask_token: str) -> str:
-    """The text, equally long, with the first character of each mask token (its first that is no blank) a blank."""
+    """The text, of the same length, with the first character of each mask token that is not a space made a space."""
     if mask_token in text:
         bare = mask_token.lstrip()
         broken = " " * (len(mask_token) - len(bare) + 1) + bare[1:]
@@ -77,7 +74,7 @@ def without_masks(text: str, mask_token: str) -> str:
 
 
 def masked_pairs(pairs: pa.Table, masker: Masker) -> tuple[pa.Array, pa.Array]:
-    """The anchors and the positives of pairs (MENTION_PAIRS): of each both masked, or the one not `unmasked`."""
+    """The anchors and positives of pairs (MENTION_PAIRS), each masked unless the pair's `unmasked` names it."""
     unmasked = pairs.column("unmasked").to_numpy()
     anchor, positive = (_masked_side(pairs, side, unmasked != side, masker) for side in (1, 2))
     return anchor, positive
@@ -101,7 +98,7 @@ def _batches(rows: list[int]) -> Iterator[list[int]]:
 
 
 class Subtokens:
-    """Counts the sub-tokens of mentions. UserError for a tokenizer that cannot, or does not know the mask token."""
+    """Counts the sub-tokens of mentions. UserError if the tokenizer cannot, or does not know the mask token."""
 
     def __init__(self, name: str, mask_token: str) -> None:
         self._backend, own = _load_tokenizer(name)
@@ -109,7 +106,7 @@ class Subtokens:
         if number is None:
             remedy = f"its own is {own!r}: --mask-token={own!r}" if own else "choose another with --tokenizer"
             raise UserError(f"the tokenizer {name!r}: knows no mask token {mask_token!r}; {remedy}")
-        # Several masks in a row have to be just so many sub-tokens: a blank between them may be one of its own.
+        # n masks in a row must be n sub-tokens; with some tokenizers a space between them would be another one.
         for separator in (" ", ""):
             if self._encode([separator.join([mask_token] * 3)])[0].ids == [number] * 3:
                 break
@@ -118,7 +115,7 @@ class Subtokens:
         self.separator = separator
 
     def count(self, texts: Sequence[str], starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """Of n sentences, how many of its sub-tokens each mention [start, end) has, 1 at least."""
+        """How many sub-tokens the mention [start, end) of each sentence has, at least 1."""
         encodings = self._encode(texts)
         return [
             max(sum(first < end and last > start for first, last in encoding.offsets), 1)
@@ -126,7 +123,7 @@ class Subtokens:
         ]
 
     def digest(self) -> str:
-        """Of all that decides what its sub-tokens are."""
+        """A hash of the tokenizer's whole definition."""
         return xxhash.xxh3_128_hexdigest(self._backend.to_str().encode())
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
@@ -134,7 +131,7 @@ class Subtokens:
 
 
 def _load_tokenizer(name: str) -> tuple[Any, str]:
-    """A tokenizer of the library `tokenizers`, which knows where its sub-tokens stand, and its own mask token."""
+    """A tokenizer of the library `tokenizers`, which gives the offsets of its sub-tokens, and its own mask token."""
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
@@ -150,7 +147,7 @@ def _load_tokenizer(name: str) -> tuple[Any, str]:
         ) from error
     if not tokenizer.is_fast:
         raise UserError(
-            f"the tokenizer {name!r}: does not tell where its sub-tokens stand, for it is in Python; choose one of the "
+            f"the tokenizer {name!r}: is written in Python and gives no offsets of its sub-tokens; choose one of the "
             "library 'tokenizers' with the same vocabulary (for LUKE that is roberta-base) with --tokenizer"
         )
     backend = tokenizer.backend_tokenizer
@@ -160,25 +157,25 @@ def _load_tokenizer(name: str) -> tuple[Any, str]:
 
 
 def load_masker(rules: MaskRules) -> Masker:
-    """The masker of these rules. UserError names what is missing, unknown, or another tokenizer than it was."""
+    """The masker of these rules. UserError if something is missing or unknown, or the tokenizer has changed."""
     _check(rules)
     if rules.masks == "one":
         return Masker(rules.mask_token)
     subtokens = Subtokens(rules.tokenizer, rules.mask_token)
     if rules.digest and rules.digest != subtokens.digest():
         raise UserError(
-            f"the tokenizer {rules.tokenizer!r}: is not the one that was named when this was begun; bring that back, "
-            "or begin again with --overwrite"
+            f"the tokenizer {rules.tokenizer!r}: is not the one that the run was started with; restore that one, "
+            "or start again with --overwrite"
         )
     return Masker(rules.mask_token, subtokens)
 
 
 def identified(rules: MaskRules) -> MaskRules:
-    """The rules with the digest of their tokenizer, so that they say what it is and not only where. UserError."""
+    """The rules with the digest of their tokenizer, so that its content counts, not only its name. Raises UserError."""
     _check(rules)
     if rules.masks == "one":
         return rules
-    return rules._replace(digest=Subtokens(rules.tokenizer, rules.mask_token).digest())
+    return replace(rules, digest=Subtokens(rules.tokenizer, rules.mask_token).digest())
 
 
 def _check(rules: MaskRules) -> None:
@@ -187,8 +184,8 @@ def _check(rules: MaskRules) -> None:
     if rules.masks not in ("one", "subtokens"):
         raise UserError(f"--masks: no {rules.masks!r}; choose among one, subtokens")
     if rules.masks == "subtokens" and not rules.tokenizer:
-        raise UserError("--masks=subtokens: name the model whose sub-tokens are meant with --tokenizer")
+        raise UserError("--masks=subtokens: name the model whose sub-tokens are counted with --tokenizer")
 
 
 cached_masker = functools.lru_cache(maxsize=2)(load_masker)
-"""`load_masker`, once a process for the same rules."""
+"""`load_masker`, once in a process for the same rules."""

@@ -1,8 +1,8 @@
-"""Which mentions become pairs: of each key the m of lowest hash, each with its next k on a ring.
+"""Which mentions become pairs: for each key the m of lowest hash, each with the next k on a ring.
 
-A key is an entity or a surface. Its mentions stand on a ring in the order of their hashes, and each is paired with the
-next k. So the pairs of a key are at most m * k, however many mentions it has, every mention on the ring takes part, and
-nothing depends on the order of the input or on how it was cut into units.
+A key is an entity or a surface. Its mentions are on a ring in the order of their hashes, and each is paired with the
+next k. So a key has at most m * k pairs, every mention on the ring is in one, and the result depends neither on the
+order of the input nor on how it is cut into units.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ import xxhash
 from schemas.keys import is_validation
 from schemas.terms import PAIR_KINDS
 from transforms.arrays import I64, U64, Bools, mix64, string_bytes
+from transforms.mentions.options import PairRules
 
 ENTITY, SURFACE = range(2)
-"""A column `kind` holds the place in PAIR_KINDS."""
+"""Indices into PAIR_KINDS, the values of a column `kind`."""
 
 MEMBER_COLUMNS = (
     *("source", "entity_id", "target_title", "mention"),
     *("sentence_id", "text", "start_char", "end_char"),
 )
-"""The columns of a mentions shard that are needed here."""
+"""The columns of a mentions shard that this module reads."""
 
 CANDIDATES_A_TABLE = 1 << 19
 KEY = ("key_hi", "key_lo")
@@ -54,8 +55,9 @@ MEMBERS = pa.schema(
 )
 """A mention as a member of a key.
 
-`entity`, `content`, `sentence`: hashes of the entity key, of the sentence's text with the span, of the text alone;
-`priority`: hash of the mention's identity under the seed; `validation`: the split of its entity; then its place.
+`entity`, `content` and `sentence` are hashes of the entity key, of the sentence's text with the span, and of the text
+alone. `priority` is a hash of the mention's identity with the seed, `validation` the split of its entity. `shard` and
+`row` are its place.
 """
 
 CHOSEN_PAIRS = pa.schema(
@@ -71,36 +73,27 @@ CHOSEN_PAIRS = pa.schema(
         ("row_2", pa.int32()),
     ]
 )
-"""A pair by the places of its mentions; the key is the identity of the pair, its place in the shuffled dataset."""
-
-
-class PairRules(NamedTuple):
-    """Which mentions are paired; part of a fingerprint."""
-
-    kinds: tuple[str, ...] = PAIR_KINDS
-    mentions_per_key: int = 32  # m: so many mentions of a key take part, those of lowest hash
-    partners: int = 4  # k: each is paired with the next k on the ring
-    all_pairs: bool = False  # every two of a key, as the paper does (UCTopic, section 3.1): no caps
+"""A pair by the places of its mentions; the key identifies the pair and is its place in the shuffled dataset."""
 
 
 class Counts(NamedTuple):
-    """candidates = pairs + filtered."""
+    """Numbers of pairs: candidates = pairs + filtered."""
 
     candidates: int
     filtered: Counter[str]
 
 
 class _Ring(NamedTuple):
-    """The members of all keys that have a candidate, n in number, keys side by side, each in order of its ring."""
+    """The n members of all keys that have a candidate: key by key, each key in the order of its ring."""
 
-    member: I64  # [n] row of the members given
-    first: I64  # [n] place in this array of the first member of the key
-    size: I64  # [n] members of the key
-    partners: I64  # [n] candidates of which this member is the one before on the ring
+    member: I64  # [n] row in the given members
+    first: I64  # [n] place in this array of the key's first member
+    size: I64  # [n] number of members of the key
+    partners: I64  # [n] how many of the members that follow on the ring this one is paired with
 
 
 def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, validation_rate: float) -> pa.Table:
-    """The mentions of a shard (MEMBER_COLUMNS) as members of their keys: a row for each kind and mention (MEMBERS)."""
+    """The mentions of a shard (MEMBER_COLUMNS) as members of their keys (MEMBERS), a row for each kind and mention."""
     n = mentions.num_rows
     names, number = distinct(entity_keys(mentions))
     entities = names.to_pylist()
@@ -121,22 +114,23 @@ def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, v
 
 
 def entity_keys(mentions: pa.Table) -> pa.Array:
-    """The entity of each mention as a text: its Wikidata id, else source and title with a null between."""
+    """The entity of each mention as a string: its Wikidata id, or else source and title with a null between them."""
     entity_id = one_array(mentions, "entity_id")
     title = pc.binary_join_element_wise(one_array(mentions, "source"), one_array(mentions, "target_title"), "\0")
     return pc.if_else(pc.equal(entity_id, ""), title, entity_id)
 
 
 def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
-    """The members that may be paired: no duplicates, and of each key those of lowest priority, m at most.
+    """The members that may be paired: no duplicates, and at most the m of lowest priority for each key.
 
-    Of members of one key and entity with the same content the first by (priority, shard, row) stays; then the first m
-    of a key of kind entity, or of each entity of a key of kind surface. They come in order of key, entity and
+    Of members with the same key, entity and content, the first by (priority, shard, row) stays. Then the first m stay:
+    of each key of kind entity, and of each entity of a key of kind surface. The result is in order of key, entity and
     (priority, shard, row).
 
-    Who is not among the lowest of a part is not among those of the whole, so parts may go first: lowest(a + b) ==
-    lowest(lowest(a) + lowest(b)). Hence members of the same content but of two entities stay until `choose_pairs`:
-    the first of them might be gone from its part already, whose entity has m others.
+    A member that is not among the lowest of a part is not among the lowest of the whole, so parts can be reduced
+    first: lowest(a + b) == lowest(lowest(a) + lowest(b)). For this reason members with the same content but two
+    entities stay until `choose_pairs`: a part may already have dropped the first of them, because its entity has m
+    lower ones there.
     """
     hi, lo, entity, content = _numbers(members, *KEY, "entity", "content")
     rank = _numbers(members, *RANK)
@@ -149,7 +143,7 @@ def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
 
 
 def largest_key(members: pa.Table, *, rules: PairRules) -> int:
-    """How many candidates of one key `choose_pairs` would look at, at most, given the same members."""
+    """The largest number of candidates of one key in `choose_pairs`, for the same members."""
     ring = _ring(members, rules)
     starts = np.flatnonzero(ring.first == np.arange(len(ring.first)))
     return int(np.add.reduceat(ring.partners, starts).max()) if len(starts) else 0
@@ -158,15 +152,17 @@ def largest_key(members: pa.Table, *, rules: PairRules) -> int:
 def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[tuple[pa.Table, Counts]]:
     """The pairs of whole keys, as tables of bounded size (CHOSEN_PAIRS); `members` is a result of `lowest`.
 
-    Kind entity: the ring is in order of (priority, shard, row). Kind surface: of members of the same content, whatever
-    their entities, the first stays; the ring is in order of the place among those of the same entity, then of
-    (priority, shard, row), and its first m take part, so that many entities do; a surface of one entity has no
-    candidates.
+    Kind entity: the ring is in order of (priority, shard, row). Kind surface: of members with the same content, of any
+    entities, the first stays. Their ring is in order of the rank within the entity, then of (priority, shard, row), and
+    the first m of it are used, so that many entities are. A surface of one entity has no candidates.
 
-    A key with n members on its ring has min(n * k, n * (n - 1) / 2) candidates, no two members twice; with `all_pairs`
-    n * (n - 1) / 2. A candidate is a pair unless it is by surface and of one entity ("same_entity"), else of one text
-    ("same_sentence"), else by surface and of entities in different splits ("crosses_splits"). The first of a pair is
-    the one of lower (priority, shard, row). With probability 0.5 one of the two keeps its words.
+    A key with n members on its ring has min(n * k, n * (n - 1) / 2) candidates, with `all_pairs` n * (n - 1) / 2; no
+    two members are paired twice. With n = 4 and k = 2 the members 0 1 2 3 have 2 2 1 1 partners: 0-1 0-2 1-2 1-3 2-3
+    and, as member 0 follows member 3, 3-0. The `edges` of these candidates are 0 2 4 5 6.
+
+    A candidate is filtered if it is by surface and of one entity ("same_entity"), or of one text ("same_sentence"), or
+    by surface and of entities in different splits ("crosses_splits"); the first reason counts. The first mention of a
+    pair is the one of lower (priority, shard, row). With probability 0.5 one of the two keeps its words.
     """
     ring = _ring(members, rules)
     columns = dict(zip(members.column_names, _at(ring.member, *_numbers(members, *members.column_names)), strict=True))
@@ -176,7 +172,7 @@ def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[
         first, last = np.searchsorted(edges, [start, end - 1], side="right") - 1
         one = np.repeat(np.arange(first, last + 1), np.diff(np.clip(edges[first : last + 2], start, end)))
         other = one + 1 + np.arange(start, end) - edges[one]
-        # Behind the last of a key comes its first.
+        # After the last member of a key comes its first.
         other -= np.where(other >= ring.first[one] + ring.size[one], ring.size[one], 0)
         yield _judge(columns, one, other, seed=seed)
 
@@ -186,7 +182,7 @@ def _ring(members: pa.Table, rules: PairRules) -> _Ring:
     rank = _numbers(members, *RANK)
 
     def of_several(rows: I64) -> I64:
-        """Those of the rows, in order of key and entity, whose key has more than one entity."""
+        """The rows whose key has more than one entity; `rows` are in order of key and entity."""
         new = run_begins(*_at(rows, hi, lo))
         other = run_begins(*_at(rows, entity)) & ~new
         starts = np.flatnonzero(new)
@@ -207,13 +203,13 @@ def _ring(members: pa.Table, rules: PairRules) -> _Ring:
     first, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     half = size // 2
     partners = half if rules.all_pairs else np.minimum(half, rules.partners)
-    # Of two that are opposite on a ring of even size, only the former looks for the other.
+    # Two members opposite each other on a ring of even size are paired once, by the former of them.
     twice = (size % 2 == 0) & (partners == half) & (np.arange(len(member)) - first >= half)
     return _Ring(member, first, size, partners - twice)
 
 
 def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple[pa.Table, Counts]:
-    """The candidates that are pairs."""
+    """The candidates that are pairs (CHOSEN_PAIRS), and the counts."""
     candidates = len(one)
     filtered: Counter[str] = Counter()
 
@@ -229,13 +225,13 @@ def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple
     keep((kind[one] == ENTITY) | (entity[one] != entity[other]), "same_entity")
     keep(sentence[one] != sentence[other], "same_sentence")
     keep(validation[one] == validation[other], "crosses_splits")
-    behind = np.zeros(len(one), dtype=bool)
+    later = np.zeros(len(one), dtype=bool)
     for column in (columns[name] for name in reversed(RANK)):
-        behind = (column[one] > column[other]) | ((column[one] == column[other]) & behind)
-    one, other = np.where(behind, other, one), np.where(behind, one, other)
+        later = (column[one] > column[other]) | ((column[one] == column[other]) & later)
+    one, other = np.where(later, other, one), np.where(later, one, other)
     salt = mix64(mix64(kind[one].astype(np.uint64)) ^ np.uint64(seed % 2**64))
     hi, lo = (mix64(mix64(priority[one] ^ each) ^ priority[other]) for each in (salt, ~salt))
-    # Not of the key itself, whose highest bits decide the shard.
+    # Mixed again, because the key's own highest bits decide the shard.
     chance = mix64(hi ^ mix64(lo)) % np.uint64(4)
     unmasked = np.where(chance < 2, 0, chance - 1)
     places = (columns[name][side] for side in (one, other) for name in ("shard", "row"))
@@ -244,12 +240,19 @@ def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple
 
 
 def _first_of_each(group: Sequence[Numbers], rank: Sequence[Numbers]) -> I64:
-    """The rows that are the first of their group by `rank`, in the order given; quick where few share a group."""
+    """The rows that are first in their group by `rank`, in the order given; fast if most groups have one row.
+
+    Rows whose mixed hash no other row has are alone in their group. Only the others are sorted.
+
+    >>> group, rank = np.array([7, 8, 7, 9], np.uint64), np.array([5, 0, 3, 0])
+    >>> _first_of_each([group], [rank])
+    array([1, 2, 3])
+    """
     n = len(group[0])
     mixed = np.zeros(n, dtype=np.uint64)
     for odd, column in enumerate(group):
         mixed += column * np.uint64(2 * odd + 1)
-    # The upper half tells nearly all apart. NumPy sorts numbers of 16 bits by radix, eight times as fast as others.
+    # The upper half differs for nearly all groups. NumPy sorts 16-bit numbers by radix, eight times as fast as others.
     digits = [(mixed >> np.uint64(shift)).astype(np.uint16) for shift in (32, 48)]
     order = np.lexsort(digits)
     alone = run_begins(*_at(order, *digits))
@@ -263,7 +266,7 @@ def _first_of_each(group: Sequence[Numbers], rank: Sequence[Numbers]) -> I64:
 
 
 def _sorted(hi: U64, lo: U64, group: Numbers, rank: Sequence[Numbers]) -> tuple[I64, Bools, Bools]:
-    """The order of n rows by all of these, and where in it, [n], a key and where a group of a key begins."""
+    """The order of n rows by key, group and rank, and [n] where in that order a key and a group of a key begin."""
     order = np.argsort(hi, kind="stable")
     order, new_key = _refined(order, run_begins(hi[order]), lo)
     order, new_group = _refined(order, new_key, group)
@@ -274,13 +277,19 @@ def _sorted(hi: U64, lo: U64, group: Numbers, rank: Sequence[Numbers]) -> tuple[
 
 
 def _refined(order: I64, new: Bools, column: Numbers) -> tuple[I64, Bools]:
-    """Rows in an order of which `new` begins the runs of equal ones: each run ordered by one more column."""
+    """An order of rows refined by one more column; `new` marks where a run of rows begins that are equal so far.
+
+    Rows 2 0 1 in runs of 2 and 1, and a column with the values 1 9 5: the first run is put in order, and all differ.
+
+    >>> _refined(np.array([2, 0, 1]), np.array([True, False, True]), np.array([1, 9, 5], np.uint64))
+    (array([0, 2, 1]), array([ True,  True,  True]))
+    """
     if new.all():
         return order, new
     values = column[order]
     if _descends(values, new):
         run = np.cumsum(new).astype(np.uint64)
-        # Several times as fast as by two columns, and quick where the order is nearly right, as between runs it is.
+        # One sort of run and value packed into 64 bits is several times as fast as a sort by two columns.
         bits = np.uint64(64 - int(run[-1]).bit_length())
         within = np.argsort(run << bits | values.astype(np.uint64) >> (np.uint64(64) - bits), kind="stable")
         if _descends(values[within], new):
@@ -290,12 +299,16 @@ def _refined(order: I64, new: Bools, column: Numbers) -> tuple[I64, Bools]:
 
 
 def _descends(values: Numbers, new: Bools) -> bool:
-    """Whether a value inside a run is below the one before."""
+    """Whether a value is lower than the one before it in its run."""
     return bool(((values[1:] < values[:-1]) & ~new[1:]).any())
 
 
 def run_begins(*columns: Numbers) -> Bools:
-    """[n] whether each row differs from the one before it in a column; the first does."""
+    """[n] whether each row differs from the one before it in any column; the first row does.
+
+    >>> run_begins(np.array([4, 4, 4]), np.array([1, 1, 2]))
+    array([ True, False,  True])
+    """
     new = np.zeros(len(columns[0]), dtype=bool)
     new[:1] = True
     for column in columns:
@@ -304,18 +317,22 @@ def run_begins(*columns: Numbers) -> Bools:
 
 
 def run_sizes(starts: I64, n: int) -> I64:
-    """The sizes of the runs of n rows that begin at `starts`."""
+    """The sizes of the runs of n rows that begin at `starts`: 2 1 for the starts 0 2 of 3 rows."""
     return np.diff(np.append(starts, n))
 
 
 def places_in_runs(new: Bools) -> I64:
-    """[n] the place of each row in its run, where `new` marks the first of each."""
+    """[n] the place of each row in its run; `new` marks the first row of each run.
+
+    >>> places_in_runs(np.array([True, False, True]))
+    array([0, 1, 0])
+    """
     starts = np.flatnonzero(new)
     return np.arange(len(new)) - np.repeat(starts, run_sizes(starts, len(new)))
 
 
 def one_array(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece."""
+    """A column as one array."""
     return table.column(name).combine_chunks()
 
 
@@ -333,20 +350,20 @@ def _table(schema: pa.Schema, columns: Sequence[Numbers]) -> pa.Table:
 
 
 def distinct(strings: pa.Array) -> tuple[pa.Array, I64]:
-    """The distinct ones of n strings, and the number of each in them, [n]."""
+    """The distinct strings, and for each of the n strings its number among them, [n]."""
     encoded = strings.dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _hashes(strings: pa.Array, *, seed: int = 0) -> U64:
-    """[n] the xxh3 of each string's UTF-8."""
+    """[n] xxh3 of each string's UTF-8 bytes."""
     data, edges = string_bytes(strings)
     view, digest = memoryview(data.data), xxhash.xxh3_64_intdigest
     return np.fromiter((digest(view[a:b], seed) for a, b in pairwise(edges.tolist())), np.uint64, len(strings))
 
 
 def key_hashes(kind: str, keys: Sequence[str]) -> tuple[U64, U64]:
-    """The 128 bits of xxh3 of kind and key, as two columns."""
+    """128 bits of xxh3 over kind and key, as two 64-bit columns."""
     digests = b"".join(xxhash.xxh3_128_digest(f"{kind}\0{key}".encode()) for key in keys)
     hi, lo = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2).T
     return hi, lo

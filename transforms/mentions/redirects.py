@@ -1,11 +1,12 @@
-"""What each title of a wiki means once its redirects are followed: one table in memory, made for 20 million titles.
+"""What each title of a wiki means after its redirects are followed: one table in memory, made for 20 million titles.
 
-Titles are their 128-bit keys, and a redirect is a number of a row (4 bytes) as soon as the key that it points to is
-found among the sorted ones; so strings are held once and looked at at the end only. Memory: docs/mentions.md.
+A title is represented by its 128-bit key. The key that a redirect points to is looked up among the sorted keys once;
+from then on the redirect is a row number (4 bytes). So strings are in memory once and are read only at the end. Memory:
+docs/mentions.md.
 
 Chains are followed by doubling (Hillis and Steele 1986, "Data parallel algorithms", on finding the end of a linked
-list): in each round every redirect takes over where its target points to, so k rounds follow 2^k hops. What has not
-ended after as many rounds as the longest possible chain needs runs in a circle.
+list): in each round every redirect takes over the target of its target, so k rounds follow 2^k hops. A redirect that
+has not ended after the rounds that the longest possible chain needs is in a loop.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ TITLES = pa.schema(
         ("target_lo", pa.uint64()),
     ]
 )
-"""What one source says of a title: the number of its Wikidata id (0 none), whether it is known to be an article, and
-what it redirects to ("" nothing, whatever the key then is). Keys are those of `transforms.mentions.titles.title_keys`.
+"""What one source says of a title: the number of its Wikidata id (0: none), whether it is known to be an article, and
+its redirect target ("": none, and the target's key is ignored). Keys: `transforms.mentions.titles.title_keys`.
 """
 
 OK, LOOP, TOO_LONG = STATUSES = ("ok", "loop", "too_long")
@@ -57,12 +58,12 @@ MEANINGS = pa.schema(
     ]
 )
 """What the title of a key means: the title at the end of its redirects, `hops` further, with that page's entity
-(0 none) and whether it is a disambiguation page; `known` if it is known to be an article. A redirect that leads into a
-loop, or over too many hops, means itself and nothing is known of it; `status` says so, one of STATUSES.
+(0: none) and whether it is a disambiguation page; `known` if it is known to be an article. A redirect that leads into a
+loop, or over too many hops, means itself and nothing is known of it; `status` is the one of STATUSES that applies.
 """
 
 MAX_HOPS = 100
-"""A reader of the wiki itself is led over one."""
+"""MediaWiki itself follows one."""
 
 _TITLES_AT_ONCE = 1 << 20
 _NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -70,7 +71,7 @@ _NO_ENTITY = np.iinfo(np.int64).max
 
 
 class Followed(NamedTuple):
-    """Meanings (MEANINGS), one row a key in order of the keys, and counts of titles by what became of them."""
+    """Meanings (MEANINGS), one row for each key in order of the keys, and counts of titles by outcome."""
 
     meanings: pa.Table
     counts: dict[str, int]
@@ -79,8 +80,11 @@ class Followed(NamedTuple):
 def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -> Followed:
     """What each title means. `titles` are TITLES in any order, in one table or several.
 
-    Where several rows have one key: it is a page if one of them says so, and then no redirect; a disambiguation page
-    likewise; its entity is the lowest; of several targets the one of the lowest key counts.
+    Several rows with one key are merged. The title is a page if one of them says so, and then not a redirect; it is a
+    disambiguation page if one of them says so; its entity is the lowest, its target the one with the lowest key.
+
+    For a page "C" and the redirects "A" to "B", "B" to "C" and "D" to "E", which is not among the titles: "A" means "C"
+    after 2 hops, "B" means "C" after 1, "C" means itself, and "D" means "E" after 1, with nothing known of it.
     """
     nodes = _merge(_Rows([titles] if isinstance(titles, pa.Table) else titles))
     n = len(nodes.hi)
@@ -118,15 +122,21 @@ def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -
 
 
 def lookup(meanings: pa.Table, hi: U64, lo: U64) -> I64:
-    """[keys] the row of each key in a table that is sorted by key, -1 where there is none."""
+    """[keys] the row of each key in a table sorted by key; -1 if there is none."""
     return find(_numbers(meanings, "key_hi"), _numbers(meanings, "key_lo"), hi, lo)
 
 
 def find(sorted_hi: U64, sorted_lo: U64, hi: U64, lo: U64) -> I64:
-    """[keys] the place of each key (hi, lo) among sorted distinct ones, -1 where there is none."""
+    """[keys] the place of each key (hi, lo) among sorted distinct keys; -1 if there is none.
+
+    Each key is looked up by its first half; from there the search steps on while the first half is the same.
+
+    >>> find(np.array([5, 5, 9]), np.array([1, 2, 1]), hi=np.array([9, 5, 5]), lo=np.array([1, 2, 3]))
+    array([ 2,  1, -1])
+    """
     n = len(sorted_hi)
     place = np.full(len(hi), -1, dtype=np.int64)
-    # In order of the keys the search goes through memory once.
+    # Sorted, so that the search goes through memory once.
     order = np.argsort(hi)
     at = np.searchsorted(sorted_hi, hi[order])
     while len(order):
@@ -144,7 +154,7 @@ def find(sorted_hi: U64, sorted_lo: U64, hi: U64, lo: U64) -> I64:
 
 
 class _Rows:
-    """TITLES as they came. A column is given away once, in another order, so that it is in memory once."""
+    """TITLES in the order given. Each column can be taken once, in another order, so that it is in memory once."""
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         self.titles: list[pa.Array] = []
@@ -186,10 +196,10 @@ class _Nodes(NamedTuple):
     entity: I64
     disambiguation: Bools
     is_page: Bools
-    target: I32  # [n] the title that it redirects to; _NOWHERE if that is none of these, _STAYS if it is no redirect
-    row: I32  # [n] the row that has the title
+    target: I32  # [n] the node that it redirects to; _NOWHERE if the target is no node, _STAYS if it is no redirect
+    row: I32  # [n] the row with its title
     titles: list[pa.Array]  # of the rows
-    red_links: pa.Array  # titles that are none of the nodes, in order of the redirects that lead to them
+    red_links: pa.Array  # the targets that are no nodes, in order of the redirects to them
 
 
 def _merge(rows: _Rows) -> _Nodes:
@@ -207,7 +217,7 @@ def _merge(rows: _Rows) -> _Nodes:
     entity = of_each(np.minimum, entity)
     entity[entity == _NO_ENTITY] = 0
     is_page = of_each(np.logical_or, rows.take("is_page", order))
-    # Of the targets the lowest, by its two halves one after the other, and then a row that has it.
+    # The lowest target, first by one half and then by the other, and then a row that has it.
     high, low = rows.take("target_hi", order), rows.take("target_lo", order)
     target_hi = of_each(np.minimum, high)
     low[high != target_hi[group]] = _NONE
@@ -235,9 +245,14 @@ def _merge(rows: _Rows) -> _Nodes:
 
 
 def _ends(target: I32) -> tuple[I32, I32, Bools]:
-    """Where each of n nodes ends, over how many hops, and whether it never does but runs in a circle.
+    """[n] where each node ends, after how many hops, and whether it does not end because it leads into a loop.
 
-    `target[i]` is the node that i points to, negative if it is an end.
+    `target[i]` is the node that i points to, negative if i is an end. In the chain 0 -> 1 -> 2 -> 3, beside a loop 4 5,
+    the ends of the chain are 1 2 3 3 at first, 2 3 3 3 after one round and 3 3 3 3 after two.
+
+    >>> end, hops, in_loop = _ends(np.array([1, 2, 3, -2, 5, 4], np.int32))
+    >>> end[:4].tolist(), hops[:4].tolist(), in_loop.tolist()
+    ([3, 3, 3, 3], [3, 2, 1, 0], [False, False, False, False, True, True])
     """
     moving = target >= 0
     end = np.where(moving, target, np.arange(len(target), dtype=np.int32))
@@ -255,7 +270,7 @@ def _ends(target: I32) -> tuple[I32, I32, Bools]:
 
 
 def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
-    """[n] the title at the end of each node's redirects: a node's own, or its target's where that is no node."""
+    """[n] the title at the end of each node's redirects: that of a node, or of a target that is no node."""
     strings = [*nodes.titles, nodes.red_links]
     first = sum(map(len, nodes.titles))
     lead_nowhere = np.flatnonzero(nodes.target == _NOWHERE)
@@ -270,7 +285,7 @@ def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
 
 
 def _take(chunks: list[pa.Array], rows: I32) -> pa.Array:
-    """The strings of some rows, which are counted through all chunks, in the order of `rows`."""
+    """The strings of some rows, in the order of `rows`; rows are counted through all chunks."""
     order = np.argsort(rows, kind="stable")
     edges = np.cumsum([0, *map(len, chunks)])
     cuts = np.searchsorted(rows[order], edges)

@@ -1,7 +1,7 @@
-"""Titles of a wiki's pages: one form for all the ways in which they are written, and their keys.
+"""Titles of a wiki's pages: one form for all the ways to write them, and their keys.
 
-MediaWiki's rules are followed where they decide which page a title names (mediawiki.org, "Manual:Page title" and
-"Manual:$wgLegalTitleChars"): titles that it refuses name nothing.
+MediaWiki's rules decide which page a title names (mediawiki.org, "Manual:Page title" and "Manual:$wgLegalTitleChars").
+Titles that MediaWiki refuses name nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEYS_AT_ONCE = 1 << 16
 
 
 def title_keys(source: str | Strings, titles: Strings) -> tuple[U64, U64]:
-    """128 bits of xxh3 over "<source>\\0<title>" for each title, as two 64-bit columns: where what is said of it meets.
+    """The keys of titles: 128 bits of xxh3 over "<source>\\0<title>", as two 64-bit columns.
 
     `source` is the wiki's name, one for all titles or one for each.
     """
@@ -39,7 +39,7 @@ def title_keys(source: str | Strings, titles: Strings) -> tuple[U64, U64]:
 
 
 def page_keys(source: str | Strings, page_ids: Strings | Sequence[int]) -> tuple[U64, U64]:
-    """The same of "<source>\\0<page id>"; ids are numbers, or their digits."""
+    """The keys of pages, over "<source>\\0<page id>"; ids are integers or strings of digits."""
     ids = page_ids if isinstance(page_ids, pa.Array | pa.ChunkedArray) else pa.array(page_ids)
     return _keys(source, pc.cast(ids, pa.string()))
 
@@ -78,16 +78,16 @@ _RELATIVE = re.compile(r"\.\.?(?:/.*)?|.*/\.\.?(?:/.*)?", re.DOTALL)
 
 
 def normalise(title: str, capitalise: bool = True, *, prefixes: Collection[str] = frozenset(), host: str = "") -> str:
-    """The title of an article as the wiki files it, however it is written; "" if it is none.
+    """The title of an article in the wiki's own form; "" if `title` names no article.
 
-    Taken are what stands in a link, a path ("/wiki/A_b", "./A_b?action=edit"), and an address of the wiki at `host`
-    ("https://en.wikipedia.org/wiki/A_b"). HTML entities and percent escapes are what they stand for, underscores and
-    blanks one space, the fragment goes, the first letter is as the wiki's rule has it (`capitalise`).
+    `title` is the target of a link, a path ("/wiki/A_b", "./A_b?action=edit"), or an address of the wiki at `host`
+    ("https://en.wikipedia.org/wiki/A_b"). HTML entities and percent escapes are decoded, runs of underscores and white
+    space become one space, the fragment is removed, and with `capitalise` the first letter becomes a capital.
 
-    `prefixes` are the names of namespaces and other wikis, in small letters: what they begin is no article, nor is an
-    address of another host, nothing, more than MAX_BYTES, or a title with characters that no title may have.
+    `prefixes` are the lower-case names of namespaces and other wikis: a title that begins with one names no article.
+    Neither does an address of another host, an empty title, one of more than MAX_BYTES, or one with illegal characters.
     """
-    if _PLAIN.fullmatch(title) and len(title) <= MAX_BYTES:  # most are, and hold none of what is looked for below
+    if _PLAIN.fullmatch(title) and len(title) <= MAX_BYTES:  # most titles need none of the steps below
         return title
     if address := _SCHEME.match(title):
         found, _, path = title[address.end() :].partition("/")

@@ -1,4 +1,4 @@
-"""All mentions of an entity, out of a mentions dataset: a view for training by entity, or for looking."""
+"""All mentions of an entity in a mentions dataset, for training by entity or for inspection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIKIDATA_ID = re.compile(r"Q[1-9][0-9]*")
 def mentions_of(dataset: Dataset, entity: str) -> Iterator[pa.Table]:
     """The mentions of an entity (a Wikidata id, or the title of its page), shard by shard, in the dataset's order.
 
-    Reads one column of all rows, and the others of those row groups alone that have a mention.
+    Reads one column of all rows, and the other columns only of row groups with a mention.
     """
     name = "entity_id" if _WIKIDATA_ID.fullmatch(entity) else "target_title"
     for shard in dataset.shards():

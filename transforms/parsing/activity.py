@@ -1,4 +1,4 @@
-"""How much the parsers of this process have parsed: a call may take minutes, and who watches wants a sign of life."""
+"""How much the parsers of this process have parsed: a sign of life for the worker pool, as a call may take minutes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _parsed = 0
 
 
 def parsed() -> int:
-    """Sentences (of spaCy and CoreNLP: texts) parsed so far."""
+    """The number of sentences (for spaCy and CoreNLP: of texts) parsed so far."""
     return _parsed
 
 

@@ -1,7 +1,7 @@
 """benepar (Kitaev and Klein 2018; Kitaev et al. 2019), the parser of PEARL, behind the parser interface.
 
-benepar's spaCy component parses a document at a time and its loader knows only transformers 4. Here batches cross
-documents, and `_ChartParser` and `_Tokenizers` stand between benepar and transformers, 4 or 5.
+benepar's spaCy component parses one document at a time, and its loader supports only transformers 4. Here batches cross
+documents, and `_ChartParser` and `_Tokenizers` adapt benepar to transformers 4 and 5.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from transforms.parsing.trees import (
 )
 
 MAX_CELLS = 100_000
-"""Cells of the charts of a batch; a cell takes about 10 kB in the largest published models."""
+"""The most cells in the charts of a batch; a cell takes about 10 kB in the largest published models."""
 
 _BRACKETS = {bracket: escape for escape, bracket in ESCAPES.items() if bracket in "()[]{}"}
 
@@ -46,9 +46,9 @@ _BRACKETS = {bracket: escape for escape, bracket in ESCAPES.items() if bracket i
 class BeneparParser:
     """A benepar model: its name as `benepar.download` takes it, or the path of a checkpoint (a file or a folder).
 
-    Sentences and tokens are spaCy's, and the tags too. A sentence of more than `max_tokens` tokens is refused, or of
-    more than the model has positions for, or of more subwords than its encoder reads. `batch_tokens` caps the
-    subwords of a batch, padding included. `threads` is torch's for the whole process: workers are processes, so one
+    Sentences, tokens and tags are spaCy's. A sentence is refused if it has more than `max_tokens` tokens, more tokens
+    than the model has positions, or more subwords than its encoder reads. `batch_tokens` limits the subwords of a
+    batch, padding included. `threads` is the number of torch's threads in this process. Workers are processes, so one
     thread each is fastest, and the rounding of sums does not depend on the machine. Raises LookupError if there is no
     such model.
     """
@@ -82,7 +82,7 @@ class BeneparParser:
         )
 
     def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[list[Constituent] | RefusedSentence]:
-        """Parse sentences of given tokens; where the spaces were is guessed as benepar does."""
+        """Parse sentences of given tokens; the spaces between them are guessed as in benepar."""
         examples = []
         for words in sentences:
             escaped = [_BRACKETS.get(word, word) for word in words]
@@ -107,7 +107,7 @@ class BeneparParser:
         return parses
 
     def _encode(self, example: InputSentence) -> Any:
-        """The features of a sentence, None if it has no words."""
+        """The features of a sentence; None if it has no words."""
         if not example.words:
             return None
         if len(example.words) > self._max_tokens:
@@ -115,7 +115,7 @@ class BeneparParser:
         words = [word if is_visible(word) else "*" for word in ptb_unescape(example.words)]
         try:
             encoded = self._parser.encode(InputSentence(words, example.space_after))
-        except Exception as error:  # also StopIteration, from a sentence whose end has no subwords
+        except Exception as error:  # including StopIteration, for a sentence whose end has no subwords
             return Refusal("parser_error", error_text(error))
         if -100 in encoded.get("words_from_tokens", ()):
             return Refusal("parser_error", "the encoder's tokenizer drops one of the tokens")
@@ -133,7 +133,7 @@ class BeneparParser:
 
 
 def is_visible(word: str) -> bool:
-    """Whether an encoder's tokenizer has something to keep of a word: controls, formats and bare marks vanish."""
+    """Whether an encoder's tokenizer keeps a part of a word; it drops controls, formats and bare marks."""
     return any(unicodedata.category(char)[0] not in "CMZ" and char != "\ufffd" for char in word)
 
 
@@ -154,7 +154,7 @@ class _ChartParser(ChartParser):
     """Loads checkpoints written under other versions of transformers."""
 
     def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        self.float()  # transformers 5 builds an encoder in the precision that it was saved in
+        self.float()  # transformers 5 builds an encoder in the precision of the checkpoint
         result = super().load_state_dict(state_dict, strict=False)
         own = self.state_dict(keep_vars=True)
         filled = {own[name].data_ptr() for name in state_dict if name in own}
@@ -168,23 +168,23 @@ class _ChartParser(ChartParser):
         return result
 
     def _is_dispensable(self, name: str) -> bool:
-        """Whether the encoder itself would leave this weight of an older checkpoint aside."""
+        """Whether the encoder itself ignores this weight of an older checkpoint."""
         prefix, _, rest = name.partition(".")
         patterns = getattr(self.pretrained_model, "_keys_to_ignore_on_load_unexpected", None) or []
         return prefix == "pretrained_model" and any(re.search(each, rest) for each in [r"position_ids$", *patterns])
 
 
 def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
-    """The ids of a sentence between the special tokens that the tokenizer puts before and after one."""
+    """The ids of a sentence with the special tokens that the tokenizer puts before and after it."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     inside = [index for index, special in enumerate(encoded["special_tokens_mask"]) if not special]
     return encoded["input_ids"][: inside[0]] + ids + encoded["input_ids"][inside[-1] + 1 :]
 
 
 def _tokenizer_from_pretrained(path: str, **kwargs: Any) -> Any:
-    """A tokenizer with the method of transformers 4 that benepar asks where its special tokens stand."""
+    """A tokenizer with the method of transformers 4 that benepar uses to find its special tokens."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, **kwargs)
-    getattr(tokenizer, "deprecation_warnings", {})["Asking-to-pad-a-fast-tokenizer"] = True  # has been said
+    getattr(tokenizer, "deprecation_warnings", {})["Asking-to-pad-a-fast-tokenizer"] = True  # no warning
     if not hasattr(tokenizer, "build_inputs_with_special_tokens"):
         tokenizer.build_inputs_with_special_tokens = lambda ids: _with_special_tokens(tokenizer, ids)
     return tokenizer
@@ -195,12 +195,12 @@ _Tokenizers = SimpleNamespace(AutoTokenizer=SimpleNamespace(from_pretrained=_tok
 
 
 def _positions(parser: ChartParser) -> int:
-    """How many tokens the model has positions for; two of them go to the sentence's ends."""
+    """How many tokens the model has positions for, without the two for the sentence's ends."""
     return sys.maxsize if parser.add_timing is None else parser.add_timing.timing_table.shape[0] - 2
 
 
 def _lift_subword_limit(parser: ChartParser) -> int:
-    """How many subwords the encoder reads; from here on the caller keeps to it, where benepar would raise."""
+    """How many subwords the encoder reads; removes benepar's own check, which raises, so the caller has to check."""
     if parser.pretrained_model is None:
         return sys.maxsize
     tokenizer = parser.retokenizer.tokenizer
@@ -208,12 +208,12 @@ def _lift_subword_limit(parser: ChartParser) -> int:
         tokenizer.model_max_length, getattr(parser.pretrained_model.config, "max_position_embeddings", sys.maxsize)
     )
     tokenizer.model_max_length = sys.maxsize
-    return limit - 1 if parser.retokenizer.is_t5 else limit  # the decoder's input begins with one more
+    return limit - 1 if parser.retokenizer.is_t5 else limit  # T5's decoder input has one more at the start
 
 
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
-    """No progress bars and load reports on the user's screen."""
+    """Without progress bars and load reports on the user's screen."""
     logging = transformers.utils.logging
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

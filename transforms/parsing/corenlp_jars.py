@@ -1,6 +1,6 @@
 """CoreNLP's jars, and how to fetch them with Maven: `export CORENLP_HOME=$(python -m transforms.parsing.corenlp_jars)`.
 
-CoreNLP is under the GPL: it runs as a server beside phrasemill and is no part of it. Needs `mvn`, configured as ever.
+CoreNLP is under the GPL: it runs as a separate server and is not a part of phrasemill. Needs a configured `mvn`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class JarsError(RuntimeError):
 
 
 def default_home(version: str = VERSION) -> Path:
-    """Where the jars of a version are kept: a folder for CORENLP_HOME, whole if it is there at all."""
+    """The folder of the jars of a version, for CORENLP_HOME; complete if it exists."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "phrasemill" / "corenlp" / version
 
 
 def fetch(version: str = VERSION) -> Path:
-    """Fetch CoreNLP, what it depends on and its English models (1 GB) unless they are there; returns their folder."""
+    """Fetch CoreNLP, its dependencies and its English models (1 GB) unless they are there; returns their folder."""
     home = default_home(version)
     if home.is_dir():
         return home
@@ -67,9 +67,9 @@ def fetch(version: str = VERSION) -> Path:
         if done.returncode:
             raise JarsError(f"mvn ended with {done.returncode}:\n{done.stdout[-2000:]}")
         try:
-            jars.rename(home)  # last and at once: a folder is whole or not there
+            jars.rename(home)  # last, so that the folder is complete if it exists
         except OSError:
-            if not home.is_dir():  # not another process that was faster
+            if not home.is_dir():  # otherwise another process was faster
                 raise
     return home
 
@@ -93,7 +93,7 @@ def release_of(home: Path) -> str:
 
 
 def sha256_of_model(home: Path, model: str) -> str:
-    """The hash of a model among the jars. Raises UserError if it is in none of them."""
+    """The sha256 of a model in the jars. Raises UserError if it is in none of them."""
     for jar in sorted(home.glob("*.jar")):
         with zipfile.ZipFile(jar) as archive, contextlib.suppress(KeyError), archive.open(model) as content:
             digest = hashlib.sha256()
@@ -104,7 +104,7 @@ def sha256_of_model(home: Path, model: str) -> str:
 
 
 def find_java() -> str:
-    """The program that runs them. Raises UserError if there is none."""
+    """The path of the program `java`. Raises UserError if there is none."""
     if not (java := shutil.which("java")):
         raise UserError("corenlp: no java on the PATH; install Java 11 or later, or give the endpoint of a server")
     return java

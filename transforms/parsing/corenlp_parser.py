@@ -1,7 +1,7 @@
 """Stanford CoreNLP's shift-reduce parser (Zhu et al. 2013), the parser of Phrase-BERT, behind the parser interface.
 
-CoreNLP runs as a server: the user's, or one that is started here and ends with this process. Sentences, tokens and
-tags are CoreNLP's own.
+CoreNLP runs as a server: the user's own, or one started here that ends with this process. Sentences, tokens and tags
+are CoreNLP's.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ TEXT_LINES = {"ssplit.newlineIsSentenceBreak": "always", "tokenize.options": "un
 TOKEN_LINES = {"tokenize.whitespace": "true", "ssplit.eolonly": "true"}
 
 MAX_CHARS = 1_000_000
-"""What a server started here takes in one request; a user's own may take less."""
+"""The most characters in a request to a server started here; a user's own may take fewer."""
 
 START_SECONDS = 180
-"""How long a server may take to load its models."""
+"""Seconds that a server may take to load its models."""
 
 PING_SECONDS = 30
-"""A server that does not say within this time that it lives is dead."""
+"""Seconds in which a live server answers."""
 
 
 class CoreNLPParser:
-    """A CoreNLP server: at `endpoint` (as "http://127.0.0.1:9000"), else one started when the first text comes.
+    """A CoreNLP server: at `endpoint` (such as "http://127.0.0.1:9000"), or else one started for the first text.
 
     `home` is the folder of CoreNLP's jars, by default $CORENLP_HOME or what `python -m transforms.parsing.corenlp_jars`
-    fetches. `model` is "englishSR", "englishSR.beam" or a path among the jars. The server has `threads` threads and
-    `memory` of heap (Java's notation; englishSR.beam needs "6G"); as every process starts its own, run one worker
-    with many threads, or start a server and give its endpoint. A request holds `batch_chars` characters or a text more
-    and may take `timeout` seconds. A sentence of more than `max_tokens` tokens is refused.
+    fetches. `model` is "englishSR", "englishSR.beam" or a path in the jars. The server has `threads` threads and a heap
+    of `memory` (Java's notation; englishSR.beam needs "6G"). Every process starts its own server, so run one worker
+    with many threads, or start a server and give its endpoint. A request holds `batch_chars` characters, or up to one
+    text more, and may take `timeout` seconds. A sentence of more than `max_tokens` tokens is refused.
 
-    A server that dies is started once again, a user's is asked once again; then `UserError` ends the run.
+    If the server dies, it is started again once (a user's server is asked again once); then `UserError` ends the run.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class CoreNLPParser:
     ) -> None:
         self.identity = identities.corenlp(model, endpoint=endpoint, home=home)
         path = identities.corenlp_path(model)
-        # a longer sentence has no parse worth its time; CoreNLP gives it a flat one
+        # For longer sentences CoreNLP gives a flat parse at once.
         self._properties = {"parse.model": path, "parse.maxlen": str(max_tokens), "parse.buildgraphs": "false"}
         self._threads = threads
         self._timeout = timeout
@@ -85,7 +85,7 @@ class CoreNLPParser:
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         parsed: list[list[Sentence]] = []
-        lines = [re.sub(r"\s", " ", text) for text in texts]  # CoreNLP makes tokens of the rarer spaces
+        lines = [re.sub(r"\s", " ", text) for text in texts]  # CoreNLP makes tokens from rare kinds of space
         for batch, result in self._annotate(lines, TEXT_LINES, self._sentences):
             if isinstance(result, Exception):
                 result = [[RefusedSentence(0, len(batch[0]), "parser_error", error_text(result))]]
@@ -104,9 +104,9 @@ class CoreNLPParser:
         return [next(spans) if line else [] for line in lines]
 
     def _annotate(self, texts: Sequence[str], properties: dict[str, str], read: Any) -> list[tuple[list[str], Any]]:
-        """Texts in requests, several at a time, each with what `read` makes of the answer, or why there is none.
+        """The texts of each request, with the result of `read` for its answer, or the error. Requests run in parallel.
 
-        What fails is asked for again text by text, on a live server, so that a fault takes one text with it.
+        A request that fails is repeated text by text, on a live server, so that a fault affects only one text.
         """
         if texts and self._client is None:
             self._connect()
@@ -138,7 +138,7 @@ class CoreNLPParser:
         return self._client.annotate(text, properties=self._properties | properties | limit)
 
     def _connect(self) -> None:
-        """Start the server, if it is ours, and have it load its models. Raises UserError if it cannot parse."""
+        """Start the server if it is ours, and let it load its models. Raises UserError if it cannot parse."""
         endpoint = self._server.start() if self._server else self._endpoint
         self._client = CoreNLPClient(
             start_server=StartServer.DONT_START,
@@ -155,7 +155,7 @@ class CoreNLPParser:
         self._client.timeout = int(self._timeout * 1000)
 
     def _ensure_alive(self, fault: Exception) -> None:
-        """Start a dead server again, once. Raises UserError if it was dead before."""
+        """Start a dead server again, once. Raises UserError if it has died before."""
         assert self._client is not None
         with contextlib.suppress(requests.RequestException):
             if requests.get(f"{self._client.endpoint}/ping", timeout=PING_SECONDS).ok:
@@ -170,7 +170,7 @@ class CoreNLPParser:
         self._connect()
 
     def _sentences(self, texts: list[str], document: Any) -> list[list[Sentence]]:
-        """The sentences of the texts of a request, a line each."""
+        """The sentences of the texts of a request; each text is a line."""
         joined = "\n".join(texts)
         char = code_points(joined)
         starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
@@ -195,7 +195,7 @@ class CoreNLPParser:
         return parsed
 
     def _spans(self, lines: list[str], document: Any) -> list[list[Constituent] | RefusedSentence]:
-        """The constituents of the sentences of a request of given tokens, a line each."""
+        """The constituents of the sentences of a request of given tokens; each sentence is a line."""
         if [len(sentence.token) for sentence in document.sentence] != [line.count(" ") + 1 for line in lines]:
             raise ValueError("CoreNLP changed the tokens")
         return [
@@ -211,7 +211,7 @@ def spans_of(tree: Any) -> list[Constituent]:
 
 
 def batches_by_chars(texts: Sequence[str], batch_chars: int) -> list[list[str]]:
-    """Neighbouring texts in batches of `batch_chars` characters or a little more."""
+    """Consecutive texts in batches; a batch ends with the text that reaches `batch_chars` characters."""
     batches: list[list[str]] = []
     chars = batch_chars
     for text in texts:
@@ -224,7 +224,7 @@ def batches_by_chars(texts: Sequence[str], batch_chars: int) -> list[list[str]]:
 
 
 def code_points(text: str) -> Sequence[int]:
-    """The offset in code points for each offset in UTF-16 units, which are CoreNLP's characters."""
+    """The offset in code points for each offset in UTF-16 units, CoreNLP's characters: 0 1 1 2 for "😀a"."""
     if text.isascii() or max(text) <= "\uffff":
         return range(len(text) + 1)
     offsets = [offset for offset, char in enumerate(text) for _ in range(1 + (char > "\uffff"))]
@@ -232,7 +232,7 @@ def code_points(text: str) -> Sequence[int]:
 
 
 class _Server:
-    """A CoreNLP server for this process alone: on 127.0.0.1, ended with the process, however that ends."""
+    """A CoreNLP server for this process only: on 127.0.0.1, and ended with the process, however that ends."""
 
     def __init__(self, home: Path, *, memory: str, threads: int, timeout: float) -> None:
         self._command = [
@@ -247,7 +247,7 @@ class _Server:
         self._end: weakref.finalize | None = None
 
     def start(self) -> str:
-        """The endpoint, once the server answers. Raises UserError with the end of its log if it does not."""
+        """The endpoint, when the server answers. Raises UserError with the end of its log if it does not."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -266,7 +266,7 @@ class _Server:
         raise UserError(f"corenlp: the server does not start{self.stop()}")
 
     def stop(self) -> str:
-        """End the server, if it runs; the end of its log, for a message."""
+        """End the server if it runs; returns the end of its log, for a message."""
         if self._end is None:
             return ""
         self._end()

@@ -1,4 +1,4 @@
-"""How well predicted constituents agree with a treebank's: micro-F1 over labelled spans, a set for each sentence."""
+"""The agreement of predicted constituents with a treebank: micro-F1 over labelled spans, a set for each sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transforms.parsing.interface import Constituent, RefusedSentence
 
 
 class Agreement(NamedTuple):
-    """Counts of labelled spans: in the gold trees, predicted, and in both."""
+    """Numbers of labelled spans: in the gold trees, predicted, and in both."""
 
     gold: int
     predicted: int
@@ -31,7 +31,7 @@ class Agreement(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """`total` counts all labels together, so its F1 is the micro average."""
+    """The agreement on each label, and in `total` on all labels together, whose F1 is the micro average."""
 
     total: Agreement
     by_label: dict[str, Agreement]
@@ -43,9 +43,9 @@ def evaluate(
     *,
     labels: Sequence[str] = PHRASE_LABELS,
 ) -> Evaluation:
-    """Compare sentence by sentence; a span given twice counts once, a refused sentence predicts nothing.
+    """Compare sentence by sentence. A repeated span counts once; a refused sentence has no spans.
 
-    Raises ValueError if there are not as many predictions as gold sentences.
+    Raises ValueError if the numbers of predictions and gold sentences differ.
     """
     in_gold: Counter[str] = Counter()
     in_predicted: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""What decides each parser's output, told by files and packages: no model is loaded, nor what would run it.
+"""What decides each parser's output, from files and packages: no model is loaded, and no library that runs it.
 
-A function takes those of its parser's options that matter to it. It raises what the parser would for a model that is
-not there, `PackageNotFoundError` for a library.
+A function takes the options of its parser that affect the output. It raises the same error as the parser if a model is
+missing, and `PackageNotFoundError` if a library is.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from transforms.parsing.phrasemill.model_file import read_model_file
 from transforms.parsing.spacy_files import check_labels, find_spacy
 
 VERSIONS = {"phrasemill": 1, "spacy": 1, "benepar": 1, "stanza": 1, "corenlp": 1}
-"""Of our own code for each parser, bumped by hand when its output changes."""
+"""The version of our own code for each parser, raised by hand when its output changes."""
 
 BENEPAR_MODEL, STANZA_MODEL, CORENLP_MODEL = "benepar_en3", "default", "englishSR"
-"""What they take without an option."""
+"""The default models."""
 
 
 def phrasemill(model: str = "", *, max_tokens: object = 1, threads: object = 1, **others: object) -> ParserIdentity:
@@ -51,7 +51,7 @@ def benepar(model: str = BENEPAR_MODEL, *, spacy_model: str = "", **others: obje
 
 
 def stanza(model: str = STANZA_MODEL, *, spacy_model: str = "", **others: object) -> ParserIdentity:
-    """Of a model file; which file a package's name means, Stanza alone can say."""
+    """The identity of a model file. Only Stanza knows which file the name of a package stands for."""
     libraries = _versions("stanza", "torch")
     path = Path(model)
     return _identity("stanza", path.name, "", sha256_of(path), libraries | _spacy_versions(spacy_model))
@@ -62,7 +62,7 @@ def is_stanza_file(model: str) -> bool:
 
 
 def corenlp(model: str = CORENLP_MODEL, *, endpoint: str = "", home: str = "", **others: object) -> ParserIdentity:
-    """A user's server does not say what it runs."""
+    """The identity of the jars' model; without release and hash for a user's server, which does not tell them."""
     libraries = _versions("stanza", "protobuf")
     release = digest = ""
     if not endpoint:
@@ -73,12 +73,12 @@ def corenlp(model: str = CORENLP_MODEL, *, endpoint: str = "", home: str = "", *
 
 
 def corenlp_path(model: str) -> str:
-    """Where among the jars a model lies."""
+    """The path of a model in the jars."""
     return model if "/" in model else f"edu/stanford/nlp/models/srparser/{model}.ser.gz"
 
 
 def locate_benepar(model: str) -> Path:
-    """The checkpoint of that path, or of that name among NLTK's data. LookupError if there is none."""
+    """The checkpoint at that path, or with that name in NLTK's data. LookupError if there is none."""
     if os.path.exists(model):
         return Path(model)
     if "/" in model or "." in model:
@@ -89,7 +89,7 @@ def locate_benepar(model: str) -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file, or of a folder's files with their names."""
+    """The sha256 of a file, or of a folder's files with their names."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file() or file == path:
@@ -115,6 +115,6 @@ def _versions(*libraries: str) -> dict[str, str]:
 
 
 def _spacy_versions(model: str) -> dict[str, str]:
-    """What of spaCy decides the sentences, tokens and tags."""
+    """The versions of spaCy and its pipeline, which decide the sentences, tokens and tags."""
     files = find_spacy(model)
     return _versions("spacy") | {files.name: files.version}

@@ -15,10 +15,10 @@ class Constituent(NamedTuple):
 
 
 class ParsedSentence(NamedTuple):
-    """A sentence of a text. Characters are code points of that text; no token is whitespace.
+    """A sentence of a text. Characters are code points of that text; no token is white space.
 
-    Each constituent occurs once, in order of start, longest first, the outermost of a unary chain first. Labels
-    are bare (no function tags); part-of-speech tags are not constituents.
+    Each constituent occurs once, in order of start, longest first, the outermost of a unary chain first. Labels have no
+    function tags; part-of-speech tags are not constituents.
     """
 
     start_char: int
@@ -30,7 +30,7 @@ class ParsedSentence(NamedTuple):
 
 
 class RefusedSentence(NamedTuple):
-    """A sentence that the parser did not take: by its length in tokens, or for an error of the model."""
+    """A sentence without a parse, because of its length or an error of the model."""
 
     start_char: int
     end_char: int
@@ -42,10 +42,10 @@ Sentence: TypeAlias = ParsedSentence | RefusedSentence
 
 
 class ParserIdentity(NamedTuple):
-    """What decides a parser's output: goes into fingerprints and manifests."""
+    """What decides a parser's output; part of fingerprints and manifests."""
 
     parser: str
-    version: int  # of our own code for it, bumped by hand
+    version: int  # of our own code for it, raised by hand
     model: str
     model_version: str
     model_sha256: str
@@ -53,9 +53,9 @@ class ParserIdentity(NamedTuple):
 
 
 class Parser(Protocol):
-    """A loaded parser. Loaded once a process; a call is a batch that may cross documents.
+    """A loaded parser, loaded once in a process. A call takes texts of one or several documents.
 
-    The output of a call is a function of its input and the identity alone.
+    The output of a call depends only on its input and the identity.
     """
 
     identity: ParserIdentity

@@ -1,4 +1,4 @@
-"""Our own parser behind the parser interface, and for those who want a parser only.
+"""Our own parser behind the parser interface; it can also be used on its own.
 
 parser = PhrasemillParser()
 for sentence in parser.parse_texts(["The old man saw a well-known whale. It swam."])[0]:
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     import nltk
 
 GROUP_WORDS = 100_000
-"""Words of sentences that are batched together: bounds memory, and finds enough sentences of equal length."""
+"""About how many words are batched together: few enough for memory, enough for many sentences of equal length."""
 
 
 class PhrasemillParser:
     """The parser that comes with phrasemill: MiniLM's lowest layers and span scores, on ONNX Runtime.
 
-    `model` is the path of an ONNX file that `trainers.train parser` wrote, by default the one that is shipped. A
-    sentence of more than `max_tokens` tokens (510 at most) is refused. `threads` batches run at a time. Labels are NP,
-    VP, PP, ADJP, ADVP, S and SBAR, tags the Penn Treebank's, both as GUM uses them.
+    `model` is the path of an ONNX file written by `trainers.train parser`, by default the shipped one. A sentence of
+    more than `max_tokens` tokens (at most 510) is refused. `threads` batches run at a time. Labels are NP, VP, PP,
+    ADJP, ADVP, S and SBAR, tags are the Penn Treebank's, both as used in GUM.
 
-    A sentence's result is a function of its words: neither the other sentences of a call nor `threads` change it. A
-    parser takes one call at a time; it can be pickled, and then loads its file again. UserError for a file that is no
-    such network, and for options out of range.
+    The result for a sentence depends only on its words, not on the other sentences of a call or on `threads`. A parser
+    takes one call at a time. It can be pickled, and then loads its file again. Raises UserError for a file that is not
+    such a network, and for options out of range.
     """
 
     def __init__(self, model: str = "", *, max_tokens: int = 250, threads: int = 1) -> None:
@@ -51,7 +51,7 @@ class PhrasemillParser:
         self.__init__(**options)  # type: ignore[misc]
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
-        """Split each text (one paragraph; a line break in it is a blank) into sentences and parse them, in order."""
+        """Split each text (one paragraph; line breaks count as spaces) into sentences and parse them, in order."""
         if isinstance(texts, str):
             raise TypeError("parse_texts takes a list of texts, not one text")
         found = self._tokenizer.sentences(texts)
@@ -65,7 +65,7 @@ class PhrasemillParser:
         ]
 
     def parse_words(self, sentences: Sequence[Sequence[str]]) -> list[Parse | Refusal]:
-        """Tags and constituents of sentences of given words, or why there are none."""
+        """The tags and constituents of sentences of given words, or why there are none."""
         if any(isinstance(each, str) for each in (sentences, *sentences)):
             raise TypeError("parse_words takes a list of sentences, each a list of words")
         found: list[Parse | Refusal] = [Refusal("too_many_tokens")] * len(sentences)
@@ -75,7 +75,7 @@ class PhrasemillParser:
         return found
 
     def trees(self, text: str) -> list[nltk.Tree | None]:
-        """The tree of each sentence of a text, None for a refused one."""
+        """The tree of each sentence of a text; None for a refused one."""
         found = self._tokenizer.sentences([text])[0]
         parses = self.parse_words([each.words for each in found])
         return [
@@ -85,7 +85,7 @@ class PhrasemillParser:
 
 
 def _groups(sentences: Sequence[Sequence[str]], max_tokens: int) -> Iterator[list[int]]:
-    """Numbers of the sentences that are not too long, in order, of about `GROUP_WORDS` words together."""
+    """The numbers of the sentences that are not too long, in order, in groups of about `GROUP_WORDS` words."""
     group: list[int] = []
     words = 0
     for number, sentence in enumerate(sentences):

@@ -1,4 +1,4 @@
-"""The parsers by name. Each is imported only when it is asked for: the last three need an extra."""
+"""The parsers by name. Each is imported only when it is used: the last three need an extra."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class _Listed(NamedTuple):
-    """A parser's class and its options; those of `means` say by what means it works, not what it finds."""
+    """A parser's class and its options; those in `runtime` do not affect the output."""
 
     module: str
     cls: str
     options: str
-    means: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
 
 
 _SERVER = ("endpoint", "home", "memory", "threads", "timeout")
@@ -39,8 +39,8 @@ _PARSERS = {
 
 PARSERS = tuple(_PARSERS)
 
-MEANS = {name: listed.means for name, listed in _PARSERS.items()}
-"""They are no part of a fingerprint."""
+RUNTIME_OPTIONS = {name: listed.runtime for name, listed in _PARSERS.items()}
+"""By parser, the options that do not affect the output, such as `threads`: no part of the fingerprint."""
 
 
 def load_parser(name: str, **options: Any) -> Parser:
@@ -57,7 +57,7 @@ def parser_identity(name: str, **options: Any) -> ParserIdentity:
 
     with _mendable(name, options):
         if name == "stanza" and not identities.is_stanza_file(options.get("model", "")):
-            return load_parser(name, **options).identity  # Stanza itself knows which file a package's name means
+            return load_parser(name, **options).identity  # only Stanza knows the file of a package's name
         identity: ParserIdentity = getattr(identities, name)(**options)
         return identity
 
@@ -72,7 +72,7 @@ def needs_torch(name: str, **options: Any) -> bool:
 
 @contextlib.contextmanager
 def _mendable(name: str, options: dict[str, Any]) -> Iterator[_Listed]:
-    """UserError for a name or option that is unknown, and for what the parser lacks."""
+    """Raises UserError for an unknown name or option, and for what the parser lacks."""
     if name not in _PARSERS:
         raise UserError(f"no parser {name!r}; choose among {', '.join(PARSERS)}")
     listed = _PARSERS[name]
@@ -84,7 +84,7 @@ def _mendable(name: str, options: dict[str, Any]) -> Iterator[_Listed]:
     except ModuleNotFoundError as error:
         raise UserError(f"the parser {name} needs {error.name}: pip install 'phrasemill[{name}]'") from error
     except LookupError as error:
-        # NLTK looks for benepar's models, and says so in twenty lines.
+        # NLTK looks for benepar's models, and its own message has twenty lines.
         model = options.get("model", "")
         raise UserError(
             f"the parser {name}: found no model {model!r}; give the path of one, or fetch it first: "

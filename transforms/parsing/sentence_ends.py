@@ -1,8 +1,7 @@
-"""Where sentences end, by rules on the text alone: no model, no tokens, nothing to load.
+"""Where sentences end, by rules on the text: without a model or tokens.
 
-On running text made of GUM's development part, with headings on lines of their own, the rules find the beginnings of
-sentences with an F1 of .976 (precision .991), spaCy's parser with one of .957; on CRAFT's training part, .991 against
-.933.
+On running text made from GUM's development part, with headings on lines of their own, the rules find the beginnings of
+sentences with an F1 of .976 (precision .991), spaCy's parser with .957; on CRAFT's training part, .991 and .933.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import re
 def sentence_starts(text: str) -> list[int]:
     """Where sentences begin, in code points; the first is 0. Linear in the length of the text.
 
-    A sentence ends behind a full stop, question or exclamation mark or ellipsis, closing quotation marks and brackets,
-    and whitespace, unless a small letter follows, or the full stop is that of an abbreviation, initial or number in a
-    list, or the mark belongs to a quotation whose speaker follows ("Who?" Holmes asked). Behind most abbreviations and
-    initials a sentence still ends where a word follows that is capital only at a beginning ("in the U.S. The"). Nothing
-    ends at a colon, a semicolon or a dash.
+    A sentence ends after a full stop, question or exclamation mark or ellipsis, then closing quotation marks and
+    brackets, and white space. It does not end if a small letter follows, if the full stop belongs to an abbreviation,
+    an initial or a number in a list, or if the mark belongs to a quotation whose speaker follows ("Who?" Holmes asked).
+    After most abbreviations and initials a sentence still ends if the next word is capitalised only at a beginning
+    ("in the U.S. The"). No sentence ends at a colon, a semicolon or a dash.
     """
     found = [0]
     for match in _END.finditer(text):
@@ -28,10 +27,10 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _begins(text: str, start: int, chunk: str, chunk_start: int, sentence_start: int) -> bool:
-    """Whether a sentence begins at `start`, behind a chunk that ends in a mark; its own sentence has begun before."""
+    """Whether a sentence begins at `start`, after a chunk that ends in a mark; its sentence is at `sentence_start`."""
     next_text = text[start : start + 80]
     following = next_text.lstrip(_OPENING + " ")
-    marked = _MARKED.match(chunk[-80:])  # there is no mark in it where 80 closing brackets follow
+    marked = _MARKED.match(chunk[-80:])  # no match if 80 closing brackets follow the mark
     if not marked or not following or following[0] in ".…" or _YEAR_OF_A_REFERENCE.match(next_text):
         return False
     body, marks, closing = marked.groups()
@@ -71,7 +70,7 @@ def _may_be_abbreviation(word: str) -> bool:
 
 _CLOSING = "\"'”’»)\\]}›*_"
 _OPENING = "\"'“‘«([{‹`‚„–—-*_"
-_REFERENCE = r"\[\d{1,3}\]"  # as of a footnote
+_REFERENCE = r"\[\d{1,3}\]"  # to a footnote
 
 _NOT_SPACE = re.compile(r"\S")
 _END = re.compile(rf"(?<!\S)\S*[.!?…](?:[{_CLOSING}]|{_REFERENCE})*(?=\s)")
@@ -100,7 +99,7 @@ _SPEAKER = re.compile(
 )
 
 LABELS = _words("Act Article Box Chapter Example Fig. Figure Lemma Listing Part Plate Scene Section Table Theorem")
-"""What a number and a full stop behind the beginning of a sentence belong to."""
+"""Words at the beginning of a sentence that a number and a full stop belong to."""
 
 TITLES = _words(
     "Mr Mrs Ms Messrs Mme Mlle Mgr Msgr Dr Drs Prof Rev Revd Hon Gen Brig Maj Col Lt Lieut Capt Cmdr Cpl Sgt Pvt Adm "
@@ -112,7 +111,7 @@ BEFORE_NUMBERS = _words(
     "No Nos no nos Vol Vols vol vols P PP Pp p pp Fig Figs fig figs Ch ch Chap chap Art art Sec sec Sect Eq Eqs eq Ref "
     "Refs ref refs Op op cat ser para Pt pt Bk bk Lib col Ps Matt Cor Rom"
 )
-"""Abbreviations where a number follows, otherwise words as any."""
+"""Abbreviations if a number follows, otherwise ordinary words."""
 
 ABBREVIATIONS = _words(
     "St Jr Sr Esq Inc Ltd Co Cos Corp Bros Cie etc al ibid Ibid Ave Blvd Rd Univ univ Dept dept Est est ed eds trans "
@@ -120,7 +119,7 @@ ABBREVIATIONS = _words(
     "Feb Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thur Thurs Fri Calif Conn Va Ala Ariz Colo Fla Ga Minn "
     "Okla Ont Que Acad Assn Assoc Biol Chem Natl Proc Sci Soc"
 )
-"""Abbreviations behind which a sentence may end."""
+"""Abbreviations after which a sentence may end."""
 
 STARTERS = _words(
     "A After All Also Although An And Another Any As At Because Before Both But By Can Could Despite Did Do Does "
@@ -133,4 +132,4 @@ STARTERS = _words(
     "Nonetheless Otherwise Several Similarly Sometimes Usually It's He's She's That's There's I've I'm I'd I'll We've "
     "They've You're We're Don't It’s He’s She’s That’s There’s I’ve I’m I’d I’ll We’ve They’ve You’re We’re Don’t"
 )
-"""Words that are capital at the beginning of a sentence and hardly elsewhere."""
+"""Words that are rarely capitalised except at the beginning of a sentence."""

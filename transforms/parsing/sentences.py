@@ -1,4 +1,4 @@
-"""Text to sentences of tokens, without a model: the front end of a parser that needs no tags first.
+"""Text to sentences of tokens, without a model: the front end of a parser that needs no tags as input.
 
 Tokens are those of spaCy's English tokeniser; sentences end by the rules of `transforms.parsing.sentence_ends`.
 """
@@ -18,17 +18,17 @@ from spacy.attrs import ORTH
 from transforms.parsing.sentence_ends import sentence_starts
 
 MAX_CHUNK_CHARS = 250
-"""Longer text without whitespace is tokenised in parts: spaCy's time grows with the square of its length."""
+"""The most characters of a chunk; a longer one is tokenised in parts, because spaCy's time is quadratic in them."""
 
 KEPT_CHUNKS = 200_000
-"""Chunks whose tokens are kept between texts; with more than that many, all are forgotten and learned again."""
+"""The most chunks whose tokens are kept between texts; beyond that all are dropped."""
 
 ZONE_CHUNKS = 500
-"""Chunks that spaCy sees before it forgets their words again."""
+"""The number of chunks in one of spaCy's memory zones, which drops their words at its end."""
 
 
 class Tokens(NamedTuple):
-    """A sentence of n tokens, none of them whitespace; `starts` and `ends` are code points of the text."""
+    """A sentence of n tokens, none of them white space; `starts` and `ends` are code points of the text."""
 
     words: list[str]
     starts: list[int]
@@ -38,8 +38,8 @@ class Tokens(NamedTuple):
 class Tokenizer:
     """spaCy's English tokeniser, and sentences by `sentence_starts`; one thread.
 
-    A chunk, which is text between whitespace, has the same tokens wherever it stands. So they are kept, and spaCy sees
-    each distinct chunk once.
+    A chunk is text between white space. Its tokens are the same wherever it occurs, so they are kept, and spaCy
+    tokenises each distinct chunk once.
     """
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ class Tokenizer:
         self._renew()
 
     def _renew(self) -> None:
-        """Start again: for all its zones of memory, spaCy's vocabulary takes some of it for each new word."""
+        """Start again, because spaCy's vocabulary grows with each new word, in spite of memory zones."""
         self._kept.clear()
         self._nlp = spacy.blank("en")
         self._tokenizer = cast(spacy.tokenizer.Tokenizer, self._nlp.tokenizer)
         self._tokenizer.add_special_case("<unk>", [{ORTH: "<unk>"}])  # WikiText's
-        # A word's shape, norm and the like, which nothing here reads, would take a third of the time for new words.
+        # A word's shape, norm and the like are not used here, and would take a third of the time for new words.
         self._nlp.vocab.lex_attr_getters = {}  # type: ignore[attr-defined]
         self._special = frozenset(self._tokenizer.rules or ())
 
     def sentences(self, texts: Sequence[str]) -> list[list[Tokens]]:
-        """The sentences of each text (one paragraph, no line break in it); whitespace gives none."""
+        """The sentences of each text (one paragraph, no line break in it); white space has none."""
         return [self._sentences(text) for text in texts]
 
     def _sentences(self, text: str) -> list[Tokens]:
@@ -99,7 +99,7 @@ class Tokenizer:
                     self._kept[chunk] = _ChunkTokens(words, tuple(edges)) if edges else None
 
     def _edges(self, chunk: str) -> list[int]:
-        """Where in a chunk its second token begins, and the others."""
+        """Where the tokens of a chunk begin, without the first."""
         plain = _PLAIN.fullmatch(chunk)
         if plain and chunk not in self._special and plain[1] not in self._special:
             return [plain.end(1)] if plain[2] else []
@@ -107,7 +107,7 @@ class Tokenizer:
 
 
 class _ChunkTokens(NamedTuple):
-    """The tokens of a chunk of several, and where in it one ends and the next begins."""
+    """The tokens of a chunk that has several, and the offsets at which one ends and the next begins."""
 
     words: tuple[str, ...]
     edges: tuple[int, ...]
@@ -115,6 +115,6 @@ class _ChunkTokens(NamedTuple):
 
 _CHUNK = re.compile(rf"\S{{1,{MAX_CHUNK_CHARS}}}")
 _PLAIN = re.compile(r"([A-Za-z]+)([,;:!?]?)")
-"""Chunks that spaCy splits before the mark alone, if they and the word are no special cases of its: most of them."""
+"""Most chunks: spaCy splits them only before the mark, unless they or the word are among its special cases."""
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which spaCy cannot encode

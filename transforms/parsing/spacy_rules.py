@@ -1,8 +1,9 @@
 """From a dependency parse to constituents: the Penn Treebank's phrases as a grammar of heads.
 
-A phrase grows outwards from its head word: the smallest phrase around it, that phrase with its postmodifiers, their
-coordination. Dependencies are spaCy's English ones (ClearNLP's), tags are Penn's. The bracketing follows GUM, on whose
-training part the rules were tuned; so a relative pronoun is an NP only as a subject, and "well - known" is an ADJP:
+A phrase grows outwards from its head word: first the smallest phrase around it, then that phrase with its
+postmodifiers, then their coordination. Dependencies are spaCy's English ones (ClearNLP's), tags are Penn's. The
+bracketing follows GUM, on whose training part the rules were tuned: a relative pronoun is an NP only as a subject, and
+"well - known" is an ADJP.
 
     (NP (NP the end) (PP of (NP the day)))      (VP will (VP have (VP been (VP done (ADVP well)))))
     (NP bread and butter)                       (NP (NP the bread) and (NP the butter))
@@ -54,15 +55,15 @@ PREPOSITION = _set("prep agent")
 PREPOSITION_WITH_OBJECT = _set("dative conj ROOT nmod advcl pcomp advmod")
 OBJECT_OF_PREPOSITION = _set("pobj pcomp")
 
-LOOSE = _set(", . : '' `` -LRB- -RRB- HYPH")  # no phrase begins or ends with them, but may with a pair
+LOOSE = _set(", . : '' `` -LRB- -RRB- HYPH")  # no phrase begins or ends with them, except with a pair
 STOPS = _set(". :")
 OPENS = {"-RRB-": "-LRB-", "''": "``"}
 
 
 def constituents(heads: Sequence[int], deps: Sequence[str], tags: Sequence[str]) -> list[Constituent]:
-    """The phrases of a sentence of n tokens, none crossing another, in the order that `ParsedSentence` asks for.
+    """The phrases of a sentence of n tokens, none crossing another, in the order of a `ParsedSentence`.
 
-    `heads[i]` in 0..n-1 is the token that token i depends on, i itself for a root.
+    `heads[i]` in 0..n-1 is the token that token i depends on; i itself for a root.
     """
     return _Sentence(heads, deps, tags).constituents()
 
@@ -109,7 +110,7 @@ class _Sentence:
     def noun_phrase(self, noun: int) -> None:
         """(NP base), (NP (NP base) postmodifiers), (NP a, b and c), (NP (NP the a), (NP the b) and (NP the c))."""
         if self.deps[noun] == "conj" and self.kinds[self.heads[noun]] == "NP":
-            return  # a part of the coordination that begins with its head
+            return  # a part of the coordination of its head
         if self.is_part_of_a_word(noun) or self.is_number_of_a_note(noun):
             return
         others = self.conjuncts(noun)
@@ -188,7 +189,7 @@ class _Sentence:
             self.add("ADJP", token - 2, token + 1)
 
     def adjective_phrase(self, adjective: int) -> None:
-        """(ADJP old), (ADJP very old (PP for ...)), (ADJP old and tired); a bare conjunct or postmodifier is none."""
+        """(ADJP old), (ADJP very old (PP for ...)), (ADJP old and tired); not a conjunct or postmodifier alone."""
         role, others = self.deps[adjective], self.conjuncts(adjective)
         start, end = self.leftmost(adjective, BEFORE_ADJECTIVE), self.own_end(adjective)
         if role == "conj" or role in PREMODIFIERS:
@@ -216,10 +217,10 @@ class _Sentence:
         if others and role != "conj":
             self.add("ADVP", start, self.own_end(others[-1]))
 
-    # What they are made of
+    # Parts of phrases
 
     def noun_parts(self, noun: int) -> tuple[int, int, int]:
-        """Where the smallest noun phrase begins and ends, and where it ends with its postmodifiers."""
+        """The start and end of the smallest noun phrase, and its end with its postmodifiers."""
         base_end = end = noun + 1
         for token in self.after[noun]:
             role = self.deps[token]
@@ -243,16 +244,16 @@ class _Sentence:
         return start
 
     def own_end(self, head: int) -> int:
-        """The end of a head's phrase without what is coordinated with it, or follows a full stop, as a note may."""
+        """The end of a head's phrase, without what is coordinated with it or follows a full stop, such as a note."""
         for token in self.after[head]:
             if self.deps[token] in COORDINATION or self.tags[token] == ".":
                 return self.start[token]
         return self.end[head]
 
     def conjuncts(self, head: int) -> list[int]:
-        """What is coordinated with a head, in order; each depends on the one before it, or all on the first."""
+        """The conjuncts of a head, in order; each depends on the one before it, or all on the first."""
         found = [token for token in self.after[head] if self.deps[token] == "conj"]
-        for each in found:  # which grows
+        for each in found:  # the list grows
             found += [token for token in self.after[each] if self.deps[token] == "conj"]
         return sorted(found)
 
@@ -260,11 +261,11 @@ class _Sentence:
         return all(self.deps[token] == "punct" for token in self.before[head])
 
     def is_part_of_a_word(self, noun: int) -> bool:
-        """As "hand" of "hand - made"."""
+        """Whether a noun is a part of a word, as "hand" in "hand - made"."""
         return self.deps[noun] == "npadvmod" and self.tags[noun + 1 : noun + 2] == ["HYPH"]
 
     def is_number_of_a_note(self, noun: int) -> bool:
-        """As in "[ 12 ]"."""
+        """Whether a noun is the number of a note, as in "[ 12 ]"."""
         return self.tags[noun] == "CD" and self.tags[max(noun - 1, 0) : noun + 2] == ["-LRB-", "CD", "-RRB-"]
 
     def is_whole_sentence(self, head: int) -> bool:
@@ -273,9 +274,9 @@ class _Sentence:
     # Spans
 
     def add(self, label: str, start: int, end: int, *, trim: bool = True) -> None:
-        """Keep a span, less loose punctuation at its edges and brackets or quotation marks around it."""
+        """Keep a span, without loose punctuation at its ends and brackets or quotation marks around it."""
         tags, partner = self.tags, self.partner
-        if start >= end:  # where a tree is not projective
+        if start >= end:  # in a non-projective tree
             return
         if trim:
             while end - 1 > start and tags[end - 1] in LOOSE and not start <= partner[end - 1] < end:
@@ -289,7 +290,7 @@ class _Sentence:
         self.spans.add((start, -end, UNARY_ORDER.index(label)))
 
     def uncrossed(self) -> list[Constituent]:
-        """The spans in order; of two that cross, as a tree that is not projective gives, the later is left out."""
+        """The spans in order; of two that cross, which happens in a non-projective tree, the later is dropped."""
         kept: list[Constituent] = []
         ends: list[int] = []  # of the spans that are open
         for start, negative_end, label in sorted(self.spans):
@@ -302,7 +303,7 @@ class _Sentence:
 
 
 def _partners(tags: Sequence[str]) -> list[int]:
-    """For each bracket and quotation mark the place of the one that it pairs with; -1 for every other token."""
+    """For each bracket and quotation mark the place of its partner; -1 for all other tokens."""
     partner = [-1] * len(tags)
     opened: list[int] = []
     for token, tag in enumerate(tags):

@@ -1,7 +1,7 @@
 """Stanza's constituency parser (Bauer et al. 2023) behind the parser interface.
 
-Only Stanza's constituency model runs: sentences, tokens and tags are spaCy's, as for every parser here that can take
-them, so that Stanza's tokenizer and tagger need not be installed and datasets of different parsers stay comparable.
+Only Stanza's constituency model runs. Sentences, tokens and tags are spaCy's, as for every parser here that can take
+them. So Stanza's tokenizer and tagger need not be installed, and datasets of different parsers are comparable.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from transforms.parsing.trees import (
 )
 
 MAX_CELLS = 400_000
-"""Attention cells of a batch, for models with a transformer below."""
+"""The most attention cells of a batch, for models with a transformer."""
 
 
 class StanzaParser:
     """A constituency model of Stanza for English.
 
-    `model` is the path of a model file, or the name of a package among Stanza's resources in `resources` (by default
-    where `stanza.download` puts them; nothing is downloaded here). A model file's word vectors and character models
-    are those that it names, or the ones given. A sentence of more than `max_tokens` tokens is refused; `batch_tokens`
-    caps the tokens of a batch, padding included; `threads` is torch's for the whole process, where one is fastest.
+    `model` is the path of a model file, or the name of a package in Stanza's folder `resources` (by default the folder
+    of `stanza.download`; nothing is downloaded here). A model file's word vectors and character models are those that
+    it names, or the given ones. A sentence of more than `max_tokens` tokens is refused. `batch_tokens` limits the
+    tokens of a batch, padding included. `threads` is the number of torch's threads in this process; one is fastest.
     Raises FileNotFoundError if a file is missing.
     """
 
@@ -90,7 +90,7 @@ class StanzaParser:
 
         def parse(batch: list[int]) -> Iterator[Parse]:
             tagged = [list(zip(words[index], tags[index], strict=True)) for index in batch]
-            # Stanza leaves a sentence out when no transition is left: too few trees, so each is parsed alone
+            # Stanza drops a sentence that has no transition left; with too few trees, each sentence is parsed alone.
             return map(_constituents, self._model.parse_tagged_words(tagged, len(batch)))
 
         lengths = [len(words[index]) for index in todo]
@@ -101,7 +101,7 @@ class StanzaParser:
 
 
 def _from_resources(package: str, resources: str) -> tuple[Path, Any]:
-    """The model file of a package and the model, with the word vectors and character models that it depends on."""
+    """The model file of a package, and the model with the word vectors and character models it depends on."""
     pipeline = stanza.Pipeline(
         "en",
         dir=resources,

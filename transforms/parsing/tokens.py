@@ -1,6 +1,6 @@
-"""Sentences, tokens and tags from spaCy's English pipeline, for parsers that bring none of their own.
+"""Sentences, tokens and tags from spaCy's English pipeline, for parsers that have none of their own.
 
-spaCy splits and tags every parser's text but CoreNLP's, so their datasets hold the same sentences and tokens.
+The datasets of these parsers hold the same sentences and tokens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEEP_SENTENCES_WHOLE = "phrasemill_keep_sentences_whole"
 
 
 class TokenisedSentence(NamedTuple):
-    """A sentence of n tokens, none of them whitespace; lists are as long as `words`, characters are code points."""
+    """A sentence of n tokens, none of them white space; lists are as long as `words`, characters are code points."""
 
     words: list[str]
     tags: list[str]
@@ -55,9 +55,9 @@ def load_spacy(model: str = "", *, exclude: Sequence[str] = ("ner", "lemmatizer"
 
 @Language.component(KEEP_SENTENCES_WHOLE)
 def keep_sentences_whole(doc: Doc) -> Doc:
-    """No sentence begins with a small letter behind a word or a comma, where spaCy's small parser likes to split.
+    """Removes sentence beginnings at a small letter after a word or a comma, where spaCy's small parser tends to split.
 
-    On GUM's training part this takes the precision of sentence beginnings from .931 to .946, at the same recall.
+    On GUM's training part this raises the precision of sentence beginnings from .931 to .946, at the same recall.
     """
     previous = "."
     for token in doc:
@@ -70,7 +70,7 @@ def keep_sentences_whole(doc: Doc) -> Doc:
 
 
 def tokenise(nlp: Language, texts: Sequence[str]) -> Iterator[list[TokenisedSentence | RefusedSentence]]:
-    """The sentences of each text, in order; a text longer than spaCy takes is one refused sentence."""
+    """The sentences of each text, in order; a text that is too long for spaCy is one refused sentence."""
     docs = nlp.pipe(text for text in texts if len(text) <= nlp.max_length)
     for text in texts:
         if len(text) > nlp.max_length:
@@ -80,7 +80,7 @@ def tokenise(nlp: Language, texts: Sequence[str]) -> Iterator[list[TokenisedSent
 
 
 def sentences_of(doc: Doc) -> Iterator[TokenisedSentence]:
-    """The sentences of a parsed Doc that have a token other than whitespace."""
+    """The sentences of a parsed Doc that have a token other than white space."""
     for sentence in doc.sents:
         tokens = [token for token in sentence if not token.is_space]
         if tokens:

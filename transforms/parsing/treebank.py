@@ -12,7 +12,7 @@ from schemas.errors import UserError
 from transforms.parsing.interface import Constituent
 
 ROOTS = frozenset({"", "ROOT", "TOP", "S1"})
-"""Labels of the node above a sentence, which is no constituent."""
+"""Labels of the node above a sentence, which is not a constituent."""
 
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", r"\/": "/", r"\*": "*"}
 
@@ -25,7 +25,7 @@ class TreebankError(UserError):
 
 
 class TreebankSentence(NamedTuple):
-    """A gold sentence: n words, n tags, and labelled spans in the order that a `Parser` gives them in."""
+    """A gold sentence: n words, n tags, and labelled spans in the order of a `ParsedSentence`."""
 
     words: list[str]
     tags: list[str]
@@ -48,7 +48,7 @@ def read_treebank(path: str | Path) -> Iterator[TreebankSentence]:
 
 
 def read_trees(path: str | Path, faults: list[TreebankError]) -> Iterator[TreebankSentence]:
-    """As `read_treebank`, but a tree that cannot be read adds to `faults` and is left out.
+    """Like `read_treebank`, but a tree that cannot be read is left out and its error added to `faults`.
 
     A tree begins on a line that begins with "(", as in the Penn Treebank's own files.
     """
@@ -76,14 +76,22 @@ def _trees(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 def sentences_of(lines: Iterable[str], *, name: str = "brackets", first_line: int = 1) -> Iterator[TreebankSentence]:
     """The sentences of trees in PTB brackets, without traces and the phrases that they leave empty.
 
-    Labels lose function tags and indices ("NP-SBJ-1" gives "NP"), words their escapes ("-LRB-" gives "("). A tree of
-    nothing but traces is no sentence. Raises `TreebankError`, which gives `name` and the line, counted from
-    `first_line`.
+    Function tags and indices of labels are removed ("NP-SBJ-1" gives "NP"), words unescaped ("-LRB-" gives "("). A tree
+    of traces only is not a sentence. Raises `TreebankError` with `name` and the line, counted from `first_line`.
+
+    `path` holds the open nodes. A "(" adds one, the next string is its label, another one its word, and ")" removes it:
+    then a node with a word adds a word and a tag, and another node a phrase from its first word to the last so far.
+
+    >>> (sentence,) = sentences_of(["(S (NP (DT The) (NN cat)) (VP (VBD sat)))"])
+    >>> sentence.words, sentence.tags
+    (['The', 'cat', 'sat'], ['DT', 'NN', 'VBD'])
+    >>> [tuple(each) for each in sentence.constituents]
+    [('S', 0, 3), ('NP', 0, 2), ('VP', 2, 3)]
     """
     words: list[str] = []
     tags: list[str] = []
     phrases: list[Constituent] = []  # by their ends, a child before its parent
-    path: list[_Node] = []  # from the root to the node being read
+    path: list[_Node] = []  # from the root to the current node
 
     for number, line in enumerate(lines, first_line):
         previous = ""
@@ -127,19 +135,19 @@ def sentences_of(lines: Iterable[str], *, name: str = "brackets", first_line: in
 
 
 def in_order(phrases: Iterable[Constituent]) -> list[Constituent]:
-    """Each span once, by start, longest first, the outermost of a unary chain first; given children before parents."""
+    """Each span once, by start, longest first, the outermost of a unary chain first; `phrases` has children first."""
     outermost_first = list(phrases)[::-1]
     outermost_first.sort(key=lambda phrase: (phrase.start_token, -phrase.end_token))
     return list(dict.fromkeys(outermost_first))
 
 
 def bare_label(label: str) -> str:
-    """The label without function tags and indices; "-LRB-" and its like are labels themselves."""
+    """The label without function tags and indices; "-LRB-" and the like are kept."""
     return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0]
 
 
 def unescape(word: str) -> str:
-    """A word as it stands in the text."""
+    """A word as in the text."""
     return _ESCAPED.sub(lambda escape: ESCAPES[escape[0]], word)
 
 

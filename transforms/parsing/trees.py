@@ -1,4 +1,4 @@
-"""What the parsers with heavy models share: batches by length, trees to constituents, faults to refusals."""
+"""Code shared by parsers with large models: batches by length, trees to constituents, errors to refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Refusal(NamedTuple):
-    """Why a sentence has no parse: a `RefusedSentence` without its place."""
+    """Why a sentence has no parse: a `RefusedSentence` without its offsets."""
 
     reason: str
     exception: str = ""
@@ -33,8 +33,11 @@ def error_text(error: BaseException) -> str:
 def batches_by_length(lengths: Sequence[int], *, max_padded: int, max_cells: int) -> Iterator[list[int]]:
     """Indices of items in batches of similar length, longest first, so that a lack of memory shows at once.
 
-    A batch of b items padded to n has b * n <= max_padded and b * n * n <= max_cells (a chart or attention is
-    quadratic in n); an item over the caps is a batch of its own. Ties keep the input's order.
+    A batch of b items padded to n has b * n <= max_padded and b * n * n <= max_cells, because a chart or attention is
+    quadratic in n. An item over these limits is a batch of its own. Ties keep the input's order.
+
+    >>> list(batches_by_length([2, 5, 3, 2], max_padded=6, max_cells=100))
+    [[1], [2, 0], [3]]
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     while order:
@@ -45,7 +48,7 @@ def batches_by_length(lengths: Sequence[int], *, max_padded: int, max_cells: int
 
 
 def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -> Iterator[tuple[int, T | Refusal]]:
-    """`parse` a batch; if it raises, parse every item alone, and refuse only those that raise again."""
+    """The results of `parse` for a batch. If it raises, each item is parsed alone, and those that raise are refused."""
     try:
         results: list[T | Refusal] = list(parse(batch))
         if len(results) != len(batch):
@@ -63,11 +66,11 @@ def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -
 def constituents_of(tree: T, *, label: Callable[[T], str], children: Callable[[T], Sequence[T]]) -> list[Constituent]:
     """The constituents of any library's tree, in the order of a `ParsedSentence`.
 
-    A node without children is a word, one with nothing but words below it a part of speech.
+    A node without children is a word, a node with only words below it a part of speech.
     """
-    spans: list[Constituent] = []  # from the root down, left to right: by start, longest first
+    spans: list[Constituent] = []  # from the root down and left to right: by start, longest first
     words = 0
-    stack: list[tuple[T, int | None]] = [(tree, None)]  # a node to enter, or one to leave with its place in `spans`
+    stack: list[tuple[T, int | None]] = [(tree, None)]  # a node to enter, or with its place in `spans` one to leave
     while stack:
         node, place = stack.pop()
         if place is not None:
@@ -83,11 +86,11 @@ def constituents_of(tree: T, *, label: Callable[[T], str], children: Callable[[T
 
 
 def tree_of(words: Sequence[str], tags: Sequence[str], constituents: Iterable[Constituent]) -> nltk.Tree:
-    """The tree of a sentence under a node ROOT, its leaves the words under their tags.
+    """The tree of a sentence under a node ROOT; its leaves are the words, under their tags.
 
     `constituents` are in the order of a `ParsedSentence` and do not cross; of equal spans the first is the outermost.
     """
-    from nltk import Tree  # takes a second to import, which the workers of a parser need not spend
+    from nltk import Tree  # takes a second to import, and workers do not need it
 
     root = Tree("ROOT", [])
     path = [(root, len(words))]  # from the root down, each with its end
@@ -109,7 +112,7 @@ def parsed_texts(
     texts: Iterable[list[TokenisedSentence | RefusedSentence]],
     parse: Callable[[Sequence[TokenisedSentence]], Sequence[Parse]],
 ) -> list[list[Sentence]]:
-    """Parse the sentences of all texts in one call, so that batches cross texts, and put each in its place."""
+    """Parse the sentences of all texts in one call, so that batches cross texts, and return them text by text."""
     texts = list(texts)
     tokenised = [each for text in texts for each in text if isinstance(each, TokenisedSentence)]
     parses = iter(parse(tokenised))

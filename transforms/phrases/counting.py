@@ -13,8 +13,8 @@ import xxhash
 from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import U64, slice_strings
-from transforms.phrases.normalise import PhraseRules
 from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
+from transforms.phrases.options import PhraseRules
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
 
@@ -27,16 +27,16 @@ COUNTS = pa.schema(
         *((label, pa.int64()) for label in PHRASE_LABELS),
     ]
 )
-"""Counts of phrases: frequency in all and by label. The key is any 128-bit hash of the phrase."""
+"""Counts of phrases: the frequency, in total and for each label. The key is any 128-bit hash of the phrase."""
 
 SUMMED = ("frequency", "document_frequency", *PHRASE_LABELS)
 
 ORDER = (("frequency", "descending"), ("phrase", "ascending"))
-"""The order of phrases everywhere: the most frequent first, ties by the UTF-8 bytes of the phrase."""
+"""The order of phrases: the most frequent first, ties by the UTF-8 bytes of the phrase."""
 
 
 class ShardCounts(NamedTuple):
-    """The counts of one shard, keyed by `slice_hashes`, and what was read and filtered for them."""
+    """The counts of one shard, keyed by `slice_hashes`, and how many constituents were read and filtered."""
 
     table: pa.Table
     tokens: int
@@ -81,14 +81,18 @@ def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
 
 
 def group_starts(hi: U64, lo: U64) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Where each group of equal keys begins, in rows in which equal keys are side by side."""
+    """Where each group of equal keys begins; equal keys are side by side.
+
+    >>> group_starts(np.array([1, 1, 1], np.uint64), np.array([4, 4, 7], np.uint64))
+    array([0, 2])
+    """
     new = np.ones(len(hi), dtype=bool)
     new[1:] = (hi[1:] != hi[:-1]) | (lo[1:] != lo[:-1])
     return np.flatnonzero(new)
 
 
 def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
-    """Add up counts by key, in order of key."""
+    """Counts added up by key, in order of key."""
     table = pa.concat_tables([COUNTS.empty_table(), *tables]).combine_chunks()
     hi, lo = table.column("key_hi").to_numpy(), table.column("key_lo").to_numpy()
     order = np.lexsort((lo, hi))
@@ -103,7 +107,7 @@ def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def with_phrase_keys(table: pa.Table) -> pa.Table:
-    """The same counts keyed by xxh3 of the phrase, the key used on storage."""
+    """The same counts, keyed by xxh3 of the phrase as on storage."""
     hi, lo = phrase_keys(table.column("phrase"))
     return table.set_column(0, "key_hi", pa.array(hi)).set_column(1, "key_lo", pa.array(lo))
 
@@ -117,7 +121,7 @@ def phrase_keys(phrases: pa.ChunkedArray | pa.Array) -> tuple[U64, U64]:
 
 
 def to_phrases(counts: pa.Table) -> pa.Table:
-    """Phrase records from counts: the label of most occurrences (ties by the order of PHRASE_LABELS) and shares."""
+    """Phrase records (PHRASES) from counts. The label is the most frequent one, ties by the order of PHRASE_LABELS."""
     by_label = np.stack([counts.column(name).to_numpy() for name in PHRASE_LABELS])
     frequency = counts.column("frequency").to_numpy()
     best = by_label.argmax(axis=0) if counts.num_rows else np.zeros(0, dtype=np.int64)
@@ -138,5 +142,5 @@ def to_phrases(counts: pa.Table) -> pa.Table:
 
 
 def sort_counts(counts: pa.Table) -> pa.Table:
-    """In order of frequency (see ORDER)."""
+    """The counts in the order ORDER."""
     return counts.take(pc.sort_indices(counts, sort_keys=list(ORDER)))

@@ -1,15 +1,15 @@
-"""What counts as one phrase: the normalisation that the papers leave unsaid.
+"""What counts as one phrase: the normalisation, which the papers do not describe.
 
-A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
+A constituent becomes a phrase by these steps, each an option of `PhraseRules` (options.py):
 
-1. Its tokens are joined by one space where the text has white space between them, by nothing where it has none.
+1. Its tokens are joined: by one space where the text has white space between them, otherwise directly.
 2. Letters are lower-cased (NFC; typographic apostrophes and quotes count as straight ones).
-3. Leading and trailing punctuation tokens go. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
-   A bracket or quote stays where its other half is inside: sulfuric acid (H2SO4).
-4. Leading determiners go: "the old man" and "an old man" are occurrences of "old man". The span of the occurrence
-   shrinks with the phrase, so that the surface is what the phrase says.
-5. What is then longer than `max_tokens`, empty, with half of a pair of brackets or quotes, only pronouns and
-   determiners, or only numbers is left out, and so is what holds an unknown token (WikiText's <unk>).
+3. Leading and trailing punctuation tokens are removed. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
+   A bracket or quote stays if its other half is inside: sulfuric acid (H2SO4).
+4. Leading determiners are removed: "the old man" and "an old man" are occurrences of "old man". The span of the
+   occurrence shrinks with the phrase, so that the surface matches the phrase.
+5. The result is left out if it is longer than `max_tokens`, is empty, holds half of a pair of brackets or quotes,
+   consists of pronouns and determiners or of numbers, or holds an unknown token (WikiText's <unk>).
 6. Constituents that now cover the same words count once, under the first label in the order NP, VP, PP, ADJP, ADVP.
 
 `docs/phrases.md` is the page for users; `transforms/phrases/occurrences.py` does this for whole shards at once.
@@ -18,7 +18,6 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules`:
 from __future__ import annotations
 
 import unicodedata
-from typing import NamedTuple
 
 DETERMINERS = frozenset(("a", "an", "the", "this", "that", "these", "those"))
 
@@ -32,7 +31,7 @@ PRONOUNS = frozenset(
 )
 """Personal, possessive, reflexive, reciprocal, relative, demonstrative and existential.
 
-A phrase of nothing else is left out: "it", "each other", "he/she".
+A phrase of these words only is left out: "it", "each other", "he/she".
 """
 
 NUMBER_WORDS = frozenset(
@@ -47,27 +46,15 @@ _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": 
 _MEANINGFUL = frozenset("%\u2030#&@\u00b0\u2032\u2033\u00a7\u00b6\u2640\u2642")
 
 
-class PhraseRules(NamedTuple):
-    """The options of the normalisation; part of the fingerprint of what is counted."""
-
-    labels: tuple[str, ...] = ("NP", "VP", "ADJP", "ADVP")
-    max_tokens: int = 10
-    lowercase: bool = True
-    strip_punctuation: bool = True
-    strip_determiners: bool = True
-    drop_pronouns: bool = True
-    drop_numbers: bool = True
-
-
 def normalise_token(token: str, *, lowercase: bool = True) -> str:
     """The form in which a token enters a phrase."""
     token = unicodedata.normalize("NFC", token).translate(_QUOTES)
-    # A capital may have no composed form where its small letter has one: "J" with a caron.
+    # A capital letter may have no composed form although its small letter has one: "J" with a caron.
     return unicodedata.normalize("NFC", token.lower()) if lowercase else token
 
 
 def is_punctuation(token: str) -> bool:
-    """Whether a token is only punctuation, symbols and marks on them, none of which carries meaning in a phrase."""
+    """Whether a token consists of punctuation, symbols and marks on them that carry no meaning in a phrase."""
     for character in token:
         category = unicodedata.category(character)
         if category[0] not in "PSMZC" or category == "Sc" or character in _MEANINGFUL:

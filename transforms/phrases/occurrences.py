@@ -1,8 +1,8 @@
 """Occurrences of phrases in a shard of sentences, found for all its constituents at once with NumPy.
 
-The speed rests on one array: the normalised text of the shard, every token in its normalised form with one space
+It is fast because of one array: the normalised text of the shard, each token in its normalised form, with one space
 where the text has white space. A phrase is a slice of it, and a polynomial hash over prefix sums gives the hash of
-any slice in a few operations. So no string is made for an occurrence, only for a distinct phrase.
+any slice in a few operations. So a string is made for each distinct phrase only, not for each occurrence.
 """
 
 from __future__ import annotations
@@ -30,14 +30,8 @@ from transforms.arrays import (
     slice_strings,
     string_bytes,
 )
-from transforms.phrases.normalise import (
-    DETERMINERS,
-    PRONOUNS,
-    PhraseRules,
-    is_number,
-    is_punctuation,
-    normalise_token,
-)
+from transforms.phrases.normalise import DETERMINERS, PRONOUNS, is_number, is_punctuation, normalise_token
+from transforms.phrases.options import PhraseRules
 
 SENTENCE_COLUMNS = (
     "doc_id",
@@ -47,7 +41,7 @@ SENTENCE_COLUMNS = (
     "tokens.list.element.end_char",
     "constituents",
 )
-"""The columns of a sentences shard that are needed here."""
+"""The columns of a sentences shard that this module reads."""
 
 
 class Tokens(NamedTuple):
@@ -68,12 +62,12 @@ class Tokens(NamedTuple):
     forms: list[str]
 
     def has(self, test: Callable[[str], bool]) -> Bools:
-        """[n] which tokens pass a test on their normalised form."""
+        """[n] which tokens pass a test of their normalised form."""
         return np.fromiter(map(test, self.forms), dtype=bool, count=len(self.forms))[self.form]
 
 
 class Occurrences(NamedTuple):
-    """The occurrences of phrases in a shard, k in number, in order of the text."""
+    """The k occurrences of phrases in a shard, in order of the text."""
 
     start: I64  # [k] first token, counted in the shard
     end: I64  # [k] token after the last
@@ -82,7 +76,7 @@ class Occurrences(NamedTuple):
     hash_hi: U64  # [k] hash of the phrase's bytes (see `slice_hashes`)
     hash_lo: U64  # [k]
     read: int  # constituents of the wanted labels
-    filtered: dict[str, int]  # those that are no occurrence, by reason
+    filtered: dict[str, int]  # how many of them are no occurrence, by reason
 
 
 def read_tokens(sentences: pa.Table, *, lowercase: bool) -> Tokens:
@@ -120,56 +114,78 @@ def read_tokens(sentences: pa.Table, *, lowercase: bool) -> Tokens:
 
 
 def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) -> Occurrences:
-    """All occurrences of phrases among the constituents of a shard (see `transforms/phrases/normalise.py`)."""
-    constituents = single(sentences.combine_chunks(), "constituents")
-    owner = np.repeat(np.arange(len(constituents)), np.diff(offsets_of(constituents)))
-    flat = constituents.flatten()
-    label = pc.index_in(flat.field("label"), pa.array(PHRASE_LABELS)).fill_null(-1).to_numpy().astype(np.int8)
-    wanted = np.isin(label, [PHRASE_LABELS.index(each) for each in rules.labels])
-    label, owner = label[wanted], owner[wanted]
-    start = flat.field("start_token").to_numpy()[wanted].astype(np.int64) + tokens.first[owner]
-    end = flat.field("end_token").to_numpy()[wanted].astype(np.int64) + tokens.first[owner]
-    read = len(label)
-    filtered: dict[str, int] = {}
+    """All occurrences of phrases among the constituents of a shard, by the steps of `transforms/phrases/normalise.py`.
 
-    def keep(kept: Bools, reason: str) -> None:
-        nonlocal start, end, label, owner
-        dropped = len(kept) - int(np.count_nonzero(kept))
-        if dropped:
-            filtered[reason] = filtered.get(reason, 0) + dropped
-            start, end, label, owner = start[kept], end[kept], label[kept], owner[kept]
-
+    Each step is done for all constituents at once. Take the NP [0, 5) of the tokens ( the old man ) . as an example.
+    The next token that is neither punctuation nor a determiner is 2 2 2 3 6 6 (`next_not`), the previous one that is
+    not punctuation -1 1 2 3 3 3 (`previous_not`). The phrase begins at next_not[0] = 2 and ends at previous_not[4] + 1
+    = 4: "old man".
+    """
+    found = _Candidates(sentences, tokens, rules)
     unknown = np.concatenate(([0], np.cumsum(tokens.has(lambda form: UNKNOWN_TOKEN in form))))
-    keep(unknown[end] == unknown[start], "unknown_token")
+    found.keep(unknown[found.end] == unknown[found.start], "unknown_token")
     punctuation = tokens.has(is_punctuation)
     determiner = tokens.has(lambda form: form.lower() in DETERMINERS)
-    nothing = np.zeros(len(punctuation), dtype=bool)
-    trimmed = punctuation if rules.strip_punctuation else nothing
-    # A constituent of punctuation only is no phrase whatever the options say.
-    keep(next_not(punctuation)[start] < end, "punctuation")
-    whole_start, whole_end = start, end
-    end = previous_not(trimmed)[end - 1] + 1
-    leading = next_not(trimmed | determiner if rules.strip_determiners else trimmed)[start]
-    # A lone determiner stands for a noun: "this".
-    start = np.where(leading < end, leading, next_not(trimmed)[start])
+    # Constituents of punctuation only are left out whatever the options are.
+    found.keep(next_not(punctuation)[found.start] < found.end, "punctuation")
+    trimmed = punctuation if rules.strip_punctuation else np.zeros(len(punctuation), dtype=bool)
+    whole_start, whole_end = found.start, found.end
+    found.trim(trimmed, trimmed | determiner if rules.strip_determiners else trimmed)
     if rules.strip_punctuation:
         pairs = _Pairs(tokens)
-        start, end = pairs.mend(start, end, whole_start, whole_end)
-        keep(pairs.complete(start, end), "unbalanced")
+        found.start, found.end = pairs.mend(found.start, found.end, whole_start, whole_end)
+        found.keep(pairs.complete(found.start, found.end), "unbalanced")
     if rules.drop_pronouns:
         pronoun = tokens.has(lambda form: form.lower() in PRONOUNS)
-        keep(next_not(pronoun | determiner | punctuation)[start] < end, "pronoun")
+        found.keep(next_not(pronoun | determiner | punctuation)[found.start] < found.end, "pronoun")
     if rules.drop_numbers:
-        keep(next_not(tokens.has(is_number))[start] < end, "number")
-    keep(end - start <= rules.max_tokens, "too_long")
-    # Of constituents over the same words the first label counts; the order is then that of the text.
-    order = np.lexsort((label, end, start))
-    start, end, label, owner = start[order], end[order], label[order], owner[order]
-    first = np.ones(len(start), dtype=bool)
-    first[1:] = (start[1:] != start[:-1]) | (end[1:] != end[:-1])
-    keep(first, "same_words")
-    hi, lo = slice_hashes(tokens.buffer, tokens.byte_start[start], tokens.byte_end[end - 1])
-    return Occurrences(start, end, owner, label, hi, lo, read, filtered)
+        found.keep(next_not(tokens.has(is_number))[found.start] < found.end, "number")
+    found.keep(found.end - found.start <= rules.max_tokens, "too_long")
+    found.keep_one_label()
+    hi, lo = slice_hashes(tokens.buffer, tokens.byte_start[found.start], tokens.byte_end[found.end - 1])
+    return Occurrences(found.start, found.end, found.sentence, found.label, hi, lo, found.read, found.filtered)
+
+
+class _Candidates:
+    """The constituents of the wanted labels that may still become occurrences, as the arrays of `Occurrences`."""
+
+    def __init__(self, sentences: pa.Table, tokens: Tokens, rules: PhraseRules) -> None:
+        constituents = single(sentences.combine_chunks(), "constituents")
+        sentence = np.repeat(np.arange(len(constituents)), np.diff(offsets_of(constituents)))
+        flat = constituents.flatten()
+        label = pc.index_in(flat.field("label"), pa.array(PHRASE_LABELS)).fill_null(-1).to_numpy().astype(np.int8)
+        wanted = np.isin(label, [PHRASE_LABELS.index(each) for each in rules.labels])
+        self.label, self.sentence = label[wanted], sentence[wanted]
+        first = tokens.first[self.sentence]
+        self.start = flat.field("start_token").to_numpy()[wanted].astype(np.int64) + first
+        self.end = flat.field("end_token").to_numpy()[wanted].astype(np.int64) + first
+        self.read = len(self.label)
+        self.filtered: dict[str, int] = {}
+
+    def keep(self, kept: Bools, reason: str) -> None:
+        """Keep these candidates; the others are filtered for a reason."""
+        dropped = len(kept) - int(np.count_nonzero(kept))
+        if dropped:
+            self.filtered[reason] = self.filtered.get(reason, 0) + dropped
+            self._take(kept)
+
+    def trim(self, trimmed: Bools, leading: Bools) -> None:
+        """Remove tokens from the ends: `trimmed` from both, `leading` from the start unless nothing else is left."""
+        self.end = previous_not(trimmed)[self.end - 1] + 1
+        start = next_not(leading)[self.start]
+        # A determiner alone stands for a noun: "this".
+        self.start = np.where(start < self.end, start, next_not(trimmed)[self.start])
+
+    def keep_one_label(self) -> None:
+        """Keep the first label of candidates over the same words, and put them in order of the text."""
+        self._take(np.lexsort((self.label, self.end, self.start)))
+        first = np.ones(len(self.start), dtype=bool)
+        first[1:] = (self.start[1:] != self.start[:-1]) | (self.end[1:] != self.end[:-1])
+        self.keep(first, "same_words")
+
+    def _take(self, rows: I64 | Bools) -> None:
+        self.start, self.end = self.start[rows], self.end[rows]
+        self.label, self.sentence = self.label[rows], self.sentence[rows]
 
 
 class _Pairs:
@@ -180,12 +196,12 @@ class _Pairs:
             sum(form.count(each) for each in "([{") - sum(form.count(each) for each in ")]}") for form in tokens.forms
         ]
         quotes = [form.count('"') for form in tokens.forms]
-        # One entry more, for the token behind the last.
+        # One more entry, for the token after the last.
         self._depth, self._quotes = (np.append(np.array(each, np.int64)[tokens.form], 0) for each in (depth, quotes))
         self._depths, self._all_quotes = (np.cumsum(each) - each for each in (self._depth, self._quotes))
 
     def _open(self, start: I64, end: I64) -> tuple[I64, Bools]:
-        """How many more brackets open than close in the spans, and whether a quote is without its other."""
+        """How many more brackets open than close in each span, and whether it has an odd number of quotes."""
         depth = self._depths[end] - self._depths[start]
         return depth, (self._all_quotes[end] - self._all_quotes[start]) % 2 == 1
 
@@ -194,10 +210,13 @@ class _Pairs:
         return (depth == 0) & ~odd
 
     def mend(self, start: I64, end: I64, first: I64, last: I64) -> tuple[I64, I64]:
-        """Take back the bracket or quote next to a span, within [first, last), whose other half is inside."""
+        """Add the bracket or quote next to a span, within [first, last), whose other half is inside.
+
+        "acid (h2so4" becomes "acid (h2so4)": one more bracket opens than closes, and the next token closes one.
+        """
         depth, odd = self._open(start, end)
-        behind = (end < last) & (((depth > 0) & (self._depth[end] < 0)) | (odd & (self._quotes[end] == 1)))
-        end = end + behind
+        closes = (end < last) & (((depth > 0) & (self._depth[end] < 0)) | (odd & (self._quotes[end] == 1)))
+        end = end + closes
         depth, odd = self._open(start, end)
         before = np.maximum(start - 1, 0)
         opens = ((depth < 0) & (self._depth[before] > 0)) | (odd & (self._quotes[before] == 1))
@@ -205,10 +224,10 @@ class _Pairs:
 
 
 def _slices(text: pa.Array, text_start: pa.Array, first: I64, start_char: I64, end_char: I64) -> pa.StringArray:
-    """The tokens as strings, from character offsets in the document."""
+    """The tokens as strings; their offsets are characters of the document."""
     data, edges = string_bytes(text)
     begins = character_starts(data)
-    # Characters are counted through all sentences of the shard.
+    # From characters of the document to characters of all sentences of the shard, one after the other.
     character = np.searchsorted(begins, edges[:-1])
     shift = np.repeat(character - text_start.to_numpy().astype(np.int64), np.diff(first))
     return slice_strings(data, begins[start_char + shift], begins[end_char + shift])

@@ -1,10 +1,10 @@
 """Archives of text files, as Books3 was shipped: .tar (plain, .gz, .bz2, .zst) and .zip; a member is a document.
 
-Ids: "<file name>:<member>", in the archive's order; a second member of one name is "<member>~2". Members that are not
-text files are filtered out. Nothing is unpacked to disk, so what a member's name says of folders means nothing.
+Ids: "<file name>:<member>", in the archive's order; a second member with the same name is "<member>~2". Members that
+are not text files are filtered. Nothing is unpacked to disk, so folders in a member's name have no effect.
 
-What an archive says of itself is not believed: sizes, counts and offsets are checked against what is read, and no more
-is read or decompressed of a member than --max-document-bytes.
+An archive's own figures are not trusted: sizes, counts and offsets are checked against what is read, and at most
+--max-document-bytes of a member are read or decompressed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ import xxhash
 from pyarrow import fs
 
 from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf8, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.lines import is_plain
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import BLOCK, PIECE, REMEDY, Damaged, chunks
 
 NOT_TEXT = "not_a_text_file"
-MAX_TEXT_FILES = 2_000_000  # of one archive: their names are kept, to tell those of one name apart
+MAX_TEXT_FILES = 2_000_000  # in one archive: names are kept in memory, to number those that occur again
 
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # a first member, or the end of an archive without members
 _TAR_MAGIC = slice(257, 262)
@@ -89,13 +90,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class _Names:
-    """Member names as ids need them: text, and each once."""
+    """Makes member names fit for ids: valid text, each name once."""
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}  # by hash: a name can be long, and of names there can be many
+        self._counts: dict[int, int] = {}  # by hash: there can be many names, and long ones
 
     def unique(self, name: str) -> str:
-        """Raises ValueError at one name too many."""
+        """Raises ValueError for more than MAX_TEXT_FILES names."""
         name = posixpath.normpath(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         name = _CONTROL.sub("\ufffd", name)
         if len(self._counts) >= MAX_TEXT_FILES:
@@ -109,7 +110,7 @@ class _Names:
 
 
 def _is_text_file(name: str) -> bool:
-    """By its name; the shadow files that macOS puts beside others are not."""
+    """Whether the name is that of a text file; the shadow files of macOS are not."""
     return TEXT_FILE.search(name) is not None and not posixpath.basename(name).startswith("._")
 
 
@@ -160,9 +161,9 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
 
 
 def _with_ends(archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipInfo, int]]:
-    """The members with the byte up to which each may reach: where the next one, or the directory, begins.
+    """The members, each with the byte at which it must have ended: where the next one, or the directory, begins.
 
-    A second member in the same place has none.
+    A second member in the same place has no bytes.
     """
     infos = archive.infolist()
     starts = sorted({info.header_offset for info in infos} | {archive.start_dir})
@@ -175,10 +176,10 @@ class _Decompressor(Protocol):
 
 
 def _member(source: pa.NativeFile, info: zipfile.ZipInfo, end: int, *, limit: int) -> bytes:
-    """The bytes of a member, or `limit` + 1 of them if there are more. Raises BadZipFile and its decompressor's errors.
+    """At most `limit` + 1 bytes of a member. Raises BadZipFile and the errors of its decompressor.
 
-    zipfile's own reader decompresses bzip2 and LZMA without a limit, and lets members overlap, so that a small file
-    holds petabytes.
+    zipfile's own reader decompresses bzip2 and LZMA without a limit and lets members overlap, so a small file could
+    hold petabytes.
     """
     if info.flag_bits & 0x41:
         raise zipfile.BadZipFile("it is encrypted")
@@ -208,7 +209,7 @@ def _member(source: pa.NativeFile, info: zipfile.ZipInfo, end: int, *, limit: in
     while left > 0 and len(data) <= limit:
         piece = source.read(min(left, PIECE))
         left -= len(piece)
-        # As long as less comes out than is allowed to, a decompressor has taken in all that it was given.
+        # A decompressor that gives less than it may has consumed its whole input.
         data += decompressor.decompress(piece, limit + 1 - len(data)) if decompressor else piece
     if len(data) <= limit and (len(data) != info.file_size or zlib.crc32(data) != info.CRC):
         raise zipfile.BadZipFile("its size or its checksum (CRC-32) is another")
@@ -228,10 +229,10 @@ HEADER_BYTES = 1 << 18  # of one tar member, its long names and attributes inclu
 
 
 class TarStream:
-    """The decompressed bytes of a file as tarfile reads them: forwards only.
+    """The decompressed bytes of a file for tarfile, which reads them forwards only.
 
-    `allowed`: how many bytes may still be read. Headers of headers, sparse maps and the like go on for as long as they
-    claim to, and are kept in memory.
+    `allowed`: how many bytes may still be read. Without it, extended headers and sparse maps of any claimed size would
+    be kept in memory.
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
@@ -245,7 +246,7 @@ class TarStream:
 
     @property
     def stored(self) -> int:
-        """The position in the file as stored."""
+        """The position in the stored (compressed) file."""
         return self._position if self.exact else self._stored
 
     def tell(self) -> int:
@@ -256,7 +257,7 @@ class TarStream:
             pass
 
     def drain(self) -> None:
-        """Reads to the end: what checks the compressed data stands behind the archive's own end."""
+        """Reads to the end, because the checksums of compressed data come after the archive's own end."""
         while self._take(BLOCK):
             pass
 
@@ -267,7 +268,7 @@ class TarStream:
         return self._take(size)
 
     def some(self, size: int) -> bytes:
-        """At most `size` bytes and at least one, none at the end: what is whole before the damage of a file."""
+        """Between one and `size` bytes, none at the end; gives all bytes before the damage in a file."""
         self._fill()
         piece = self._chunk[self._at : self._at + size]
         self._at += len(piece)
@@ -295,7 +296,7 @@ class TarStream:
 
 
 class _Member(tarfile.TarInfo):
-    """tarfile takes a header that it cannot read for the end of the archive; here only the end mark is the end."""
+    """A header for which only the end mark is the end: tarfile also stops at a header that it cannot read."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Member:
@@ -326,21 +327,21 @@ def _tar(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
 
 
 class TarMember(NamedTuple):
-    """A member of a tar, not a directory. `byte`: where its content begins, in the file as stored."""
+    """A member of a tar that is not a directory. `byte`: where its content begins in the stored file."""
 
     name: str
     size: int
     byte: int
     is_file: bool  # not a link or a device
-    has_holes: bool  # then its size is what it claims, not what is stored
-    open: Callable[[int], IO[bytes] | None]  # so many bytes may be read of its content
+    has_holes: bool  # a sparse file, whose size is claimed and not what is stored
+    open: Callable[[int], IO[bytes] | None]  # its content, of which at most this number of bytes may be read
     stream: TarStream
 
 
 def tar_records(
     filesystem: fs.FileSystem, file: InputFile, records: Callable[[TarMember], Iterator[Record]]
 ) -> Iterator[Record]:
-    """The records of each member in turn; damage of the archive is the last one."""
+    """The records of each member in turn; damage to the archive is the last record."""
     try:
         stream = TarStream(filesystem, file.path)
     except Damaged as damage:
@@ -350,7 +351,7 @@ def tar_records(
         stream.allowed = HEADER_BYTES
         archive = tarfile.TarFile(fileobj=stream, mode="r", tarinfo=_Member, errorlevel=2)  # type: ignore[arg-type]
         while member := archive.next():
-            archive.members = []  # type: ignore[attr-defined]  # else tarfile remembers each of them
+            archive.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps all of them
             if member.isdir():
                 continue
 

@@ -1,13 +1,13 @@
 """Books as text files, one document a file: Project Gutenberg, Standard Ebooks, or anything else in plain text.
 
-Ids: source "books", doc_id "books:<name>", where the name is that of `inputs.resolve_inputs`: the path below the folder
-that was given, or the file's own name. It holds no absolute path and does not depend on the order of --input.
+Ids: source "books", doc_id "books:<name>". The name is that of `inputs.resolve_inputs`: the path below the given
+folder, or the file's own name. It holds no absolute path and does not depend on the order of --input.
 
-Project Gutenberg's files lose their header, licence, producers' credits, transcribers' notes, page numbers and
-captions; title and address come from the header. They are in the public domain in the USA unless their header says
+From Project Gutenberg's files the header, licence, producers' credits, transcribers' notes, page numbers and captions
+are removed; title and address come from the header. They are in the public domain in the USA unless their header says
 "copyrighted". Texts of Standard Ebooks are recognised by their file name (author_title) together with their typography
-(U+2060 before a dash) and are in the public domain as well (CC0). Everything else is of unknown licence. A table of
-contents goes where what it lists is found again behind it. Files are UTF-8, or what a Gutenberg header declares.
+(U+2060 before a dash) and are in the public domain as well (CC0). All other texts have an unknown licence. A table of
+contents is removed if its entries are found again after it. Files are UTF-8, or what a Gutenberg header declares.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import Damaged, chunks
 from transforms.sources.text import clean, lines_of, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
 
@@ -31,7 +32,7 @@ UNKNOWN_LICENCE = "unknown"
 
 
 class Book(NamedTuple):
-    """Running text and what the text itself says about it, empty where it says nothing."""
+    """Running text, and what the text says about itself; empty where it says nothing."""
 
     title: str
     url: str
@@ -46,7 +47,7 @@ _SMALL_PRINT = re.compile(r"\*END ?\*? ?THE SMALL PRINT[^\n]*\n")
 _HEADER_WITHIN = 40_000  # characters
 _END = re.compile(r"\n\*{3} ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _END_LINE = re.compile(r"\n *(?:\*+ ?)?(?:The )?End of (?:(?:the|this) )?Project Gutenberg(?:'s|\b)", re.IGNORECASE)
-_END_LINE_BEFORE = 20_000  # characters behind the closing line: the licence and the small print
+_END_LINE_BEFORE = 20_000  # characters after the closing line: the licence and the small print
 
 _TITLE = re.compile(r"^Title: *(\S.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _FIRST_LINE = re.compile(
@@ -107,27 +108,27 @@ def _gutenberg_book(header: str, bodies: list[str]) -> Book:
 
 
 def _one_line(title: str) -> str:
-    """A title of several lines: a line that was not full is followed by a subtitle."""
+    """A title of several lines on one; after a line that was not full comes a subtitle."""
     lines = [" ".join(line.split()) for line in title.split("\n")]
     return "".join(line + (" " if len(line) > 50 else ": ") for line in lines[:-1]) + lines[-1]
 
 
 def without_footer(text: str) -> str:
-    """Gutenberg's text up to its closing line or marker, and without transcribers' notes at its end."""
+    """Gutenberg's text up to its closing line or marker, without transcribers' notes at its end."""
     if marker := _END.search(text):
         text = text[: marker.start()]
     last = deque(_END_LINE.finditer(text, max(0, len(text) - _END_LINE_BEFORE + 1)), maxlen=1)
     if last:
         text = text[: last[0].start()]
-    behind = max(len(text) // 2, len(text) - max(_NOTES_WITHIN, len(text) // 20))
-    notes = _TRANSCRIBERS_HEADING.search(text, behind)
+    notes_from = max(len(text) // 2, len(text) - max(_NOTES_WITHIN, len(text) // 20))
+    notes = _TRANSCRIBERS_HEADING.search(text, notes_from)
     return text[: notes.start()] if notes else text
 
 
 def without_contents(text: str) -> str:
-    """A book's laid-out text without its table of contents, where that is certain.
+    """A book's laid-out text without its table of contents, if one is certain.
 
-    It is if the table's first entry stands again behind it, not too far, with nothing but short lines between.
+    It is certain if the table's first entry occurs again, soon after, with only short lines between.
     """
     lines = enumerate(lines_of(text[: len(text) // 4 + _CONTENTS_WITHIN]))
     start = next((at for number, (at, line) in lines if _CONTENTS.fullmatch(line)), None)
@@ -147,19 +148,19 @@ def without_contents(text: str) -> str:
 
 
 def _entry(line: str) -> str:
-    """A line of a table of contents as its heading might be written: words alone, in lower case, no page number."""
+    """A line of a table of contents, for comparison with headings: words only, in lower case, no page number."""
     words = re.findall(r"\w+", _PAGE.sub("", line[: 4 * _LONGEST_ENTRY]).lower())
     return " ".join(words[1:] if words[:1] == ["chapter"] else words)
 
 
 def without_credits(text: str) -> str:
-    """Gutenberg's text without who scanned, proofread and produced it."""
+    """Gutenberg's text without the credits of those who scanned, proofread and produced it."""
     text = text.lstrip()
     at = 0
     while at < _HEADER_WITHIN and _CREDITS.match(text, at, at + _HEADER_WITHIN):
         start, at = at, _next_paragraph(text, at)
         if at - start < 200 and re.fullmatch(r"\W*Transcriber'?s? Notes?\W*", text[start:at], re.IGNORECASE):
-            at = _next_paragraph(text, at)  # that was only a heading
+            at = _next_paragraph(text, at)  # the heading's paragraph
     return text[at:]
 
 
@@ -181,11 +182,11 @@ _DECLARED_ENCODING = re.compile(
 
 
 def text_of(data: bytes) -> str:
-    """A text file's text. Raises UnicodeDecodeError where it is not UTF-8 and declares nothing else."""
+    """A text file's text. Raises UnicodeDecodeError if it is not UTF-8 and declares no other encoding."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        # Gutenberg's older files; their Latin-1 is a part of Windows-1252, which leaves five bytes undefined.
+        # Gutenberg's older files. Latin-1 also decodes the five bytes that Windows-1252 leaves undefined.
         if _DECLARED_ENCODING.search(data, 0, _HEADER_WITHIN):
             return data.decode("latin-1")
         raise
@@ -214,7 +215,7 @@ class Text:
     def read(
         self, filesystem: fs.FileSystem, file: InputFile, segment: Segment, *, options: ReadOptions, skip: int = 0
     ) -> Iterator[Item]:
-        if skip:  # there is but one record
+        if skip:  # there is only one record
             return
         whole = bytearray()
         pieces: list[tuple[int, int]] = []  # offsets: in the text, as stored
@@ -243,12 +244,12 @@ TEXT_FILE = re.compile(r"\.(?:txt|text|asc)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNO
 
 
 def is_text(head: bytes) -> bool:
-    """Whether bytes can be the beginning of a text: no control characters but blanks, newlines and the like."""
+    """Whether bytes can begin a text: they hold no control characters other than white space and a few like it."""
     return not re.search(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]", head)
 
 
 def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
-    """`where` names the file, and the member or line of it; `byte` is as stored, the error's offsets within `where`."""
+    """Text that is not UTF-8. `where` names the file and its member or line; `byte` is an offset in the stored file."""
     data = bytes(error.object)
     what = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"0x{data[error.start]:02x}"
     message = (
@@ -259,11 +260,11 @@ def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
 
 
 def too_large(position: str, beginning: bytes, options: ReadOptions, reason: str = "record_too_large") -> Rejected:
-    """A record of more bytes than --max-document-bytes."""
+    """A record with more than --max-document-bytes."""
     excerpt = beginning[:200].decode("utf-8", "replace")
     return Rejected(reason, position, excerpt, f"more than {options.max_document_bytes:,} bytes")
 
 
 def empty_file(file: InputFile) -> Corrupt:
-    """An input file without a byte."""
+    """An input file of 0 bytes."""
     return Corrupt("empty_file", 0, f"{file.path!r} is empty; remove it or pass --on-corrupt=skip")

@@ -12,10 +12,10 @@ import xxhash
 from transforms.sources.items import Document, Link
 
 ID, TEXT, PARAGRAPH = 0, 1, 2
-"""What a key is of: a document's id, its whole text, or one of its paragraphs."""
+"""What a key is the hash of: a document's id, its whole text, or one of its paragraphs."""
 
 MIN_PARAGRAPH = 60
-"""Shorter paragraphs are never duplicates: headings, list items and dialogue repeat for good reason."""
+"""Shorter paragraphs, in characters, are never duplicates: headings, list items and dialogue repeat legitimately."""
 
 KEYS = pa.schema(
     [
@@ -31,7 +31,7 @@ KEYS = pa.schema(
 """A key with its place: the shard (in order of the input), the document's row in it, the paragraph's number."""
 
 DROPS = pa.schema([("shard", pa.int64()), ("row", pa.int32()), ("paragraph", pa.int32()), ("reason", pa.string())])
-"""What is to be left out; paragraph -1 means the whole document."""
+"""What to leave out; paragraph -1 is the whole document."""
 
 
 class KeyRows:
@@ -67,7 +67,11 @@ class KeyRows:
 
 
 def find_drops(keys: pa.Table) -> pa.Table:
-    """What to leave out, of keys sorted by key and then by place: all but the first of each key (DROPS)."""
+    """What to leave out (DROPS): all rows of each key but the first. `keys` are sorted by key, kind and then by place.
+
+    With the keys 3 3 3 8, rows 1 and 2 are dropped. `first`, the first row of each row's key, is 0 0 0 3: if the key is
+    of an id and the text of row 1 is another than that of row 0, the reason of row 1 is "duplicate_id".
+    """
     hi, lo, kind = (keys.column(name).to_numpy() for name in ("key_hi", "key_lo", "kind"))
     repeated = np.zeros(len(hi), dtype=bool)
     repeated[1:] = (hi[1:] == hi[:-1]) & (lo[1:] == lo[:-1]) & (kind[1:] == kind[:-1])
@@ -81,7 +85,11 @@ def find_drops(keys: pa.Table) -> pa.Table:
 
 
 def without_paragraphs(text: str, links: Collection[Link], dropped: Collection[int]) -> tuple[str, list[Link]]:
-    """The text without some of its lines (by number), and the links that are left, at their new offsets."""
+    """The text without some of its lines (by number), and the remaining links at their new offsets.
+
+    >>> without_paragraphs("one\\ntwo\\nthree", [Link(8, 13, "Three")], {1})
+    ('one\\nthree', [Link(start_char=4, end_char=9, target_title='Three', entity_id='')])
+    """
     kept: list[str] = []
     moved: list[Link] = []
     waiting = deque(sorted(links))

@@ -10,15 +10,25 @@ from transforms.sources.items import Item
 if TYPE_CHECKING:
     from pyarrow import fs
 
-FORMAT_NAMES = ("wikipedia-xml", "wikipedia-html", "parquet", "archive", "jsonl", "wikitext-corpus", "text")
-"""In the order in which a file is tried; plain text is last, because so much else is text too."""
+    from transforms.sources.options import ReadOptions
 
-DEDUP_MODES = ("off", "documents", "paragraphs")
-"""What of exact duplicates is left out."""
+FORMAT_OBJECTS = {
+    "wikipedia-xml": "wikipedia.WIKIPEDIA_XML",
+    "wikipedia-html": "wikipedia_html.WIKIPEDIA_HTML",
+    "parquet": "parquet.PARQUET",
+    "archive": "archives.ARCHIVE",
+    "jsonl": "jsonlines.JSON_LINES",
+    "wikitext-corpus": "wikitext_corpus.WIKITEXT_CORPUS",
+    "text": "books.TEXT",
+}
+"""The formats by name, each a `Format` in a module of this package; a new one is one more line here.
+
+In the order in which they are tried on a file. Plain text is last, because most other formats are text too.
+"""
 
 
 class InputFile(NamedTuple):
-    """A raw input file. `name` is its stable name in ids (see docs/sources.md), `path` where it lies today."""
+    """A raw input file. `name` is its stable name in ids (see docs/sources.md), `path` its current place."""
 
     path: str
     name: str
@@ -26,7 +36,7 @@ class InputFile(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Bytes [start, end) of a file as stored; a record belongs to the segment that it begins in."""
+    """Bytes [start, end) of a stored file; a record belongs to the segment that it begins in."""
 
     start: int
     end: int
@@ -36,14 +46,14 @@ class Format(Protocol):
     """How to recognise, split and read one format."""
 
     name: str
-    version: int  # bumped by hand when the same bytes would give other documents
+    version: int  # raised by hand when the same bytes give other documents
 
     def recognises(self, path: str, head: bytes) -> bool:
-        """Whether a file of this name that begins with `head` (decompressed, up to 64 KiB) is of this format."""
+        """Whether a file with this name and beginning (`head`: decompressed, up to 64 KiB) has this format."""
         ...
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
-        """Cut the file where it can be cut: the same cuts for the same bytes. One segment if it cannot be split."""
+        """Cut the file where that is possible: the same cuts for the same bytes. One segment if it cannot be split."""
         ...
 
     def read(
@@ -51,17 +61,6 @@ class Format(Protocol):
     ) -> Iterator[Item]:
         """One item for each record that begins in the segment, in order, in bounded memory.
 
-        The first `skip` are left out, and what they are made of is read but not parsed: so an interrupted reading
-        goes on.
+        The first `skip` items are left out; their records are read but not parsed. This continues an interrupted read.
         """
         ...
-
-
-class ReadOptions(NamedTuple):
-    """What a user can say about reading; part of the extract stage's fingerprint."""
-
-    text_column: str = "text"  # JSON lines and Parquet: where the text is
-    max_page_bytes: int = 4_000_000  # a longer record is rejected: nobody wrote it for reading
-    max_document_bytes: int = 16_000_000  # the same for books, JSON lines and Parquet: a long book has 10 MB
-    max_nodes: int = 200_000  # markup nodes of a wiki page
-    max_depth: int = 100  # nesting of markup

@@ -1,16 +1,16 @@
 """A wiki page's HTML to plain text with the hyperlinks placed in it, in one linear scan.
 
-Parsoid's HTML, as Wikimedia's HTML dumps and its REST API have it (mediawiki.org: "Specs/HTML"), and what the older
-parser writes. The text has the conventions of the wikitext reader (`transforms/sources/wikitext.py`), so that a corpus
-can be made of either: tables, references, navigation, notices, pictures with their captions, formulas, pronunciations
-and coordinates go, and what templates put into the prose stays.
+The HTML is Parsoid's, as in Wikimedia's HTML dumps and its REST API (mediawiki.org: "Specs/HTML"), or that of the older
+parser. The text follows the conventions of the wikitext reader (`transforms/sources/wikitext.py`), so that a corpus can
+be made from either: tables, references, navigation, notices, pictures with their captions, formulas, pronunciations and
+coordinates are removed, and text that templates put into the prose stays.
 
 1. `_Scan` goes from tag to tag with a stack of open elements, and writes text with marks
    (`transforms/sources/prose.py`).
 2. The gaps are closed, lines become paragraphs, headings and list items, and links are placed.
 
-Tags are read as the HTML standard has it (html.spec.whatwg.org, "Tokenization"), but no tree is built of them, so that
-the same bytes give the same text whatever version of a library is installed, and memory is bounded by the text.
+Tags are read by the HTML standard (html.spec.whatwg.org, "Tokenization"), but no tree is built. So the same bytes give
+the same text with any version of any library, and memory is bounded by the text.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ from transforms.sources.prose import (
 )
 from transforms.sources.wikitext import Site
 
-_HEADING, _ITEM = "\x06", "\x07"  # begin a line; behind the first stands the heading's level
+_HEADING, _ITEM = "\x06", "\x07"  # begin a line; after the first comes the heading's level
 _LIST_END = "\x08"
 _BOLD, _BOLD_END = "\x0e", "\x0f"
 
 
 class Limits(NamedTuple):
-    """What a page may have at most; beyond it is TooComplex."""
+    """The most that a page may have; TooComplex is raised for more."""
 
-    characters: int = 4_000_000  # that it shows
+    characters: int = 4_000_000  # of text shown
     nodes: int = 1_000_000  # tags
-    depth: int = 100  # elements in each other
+    depth: int = 100  # nested elements
 
 
 _LIMITS = Limits()
 
 
 def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMITS) -> tuple[str, tuple[Link, ...]]:
-    """The text of a page as a reader sees it, and its links to articles, their offsets in that text.
+    """The text of a page as a reader sees it, and its links to articles, with offsets in that text.
 
-    A line is a paragraph, a heading or a list item; an empty line stands between paragraphs. `title` is the page's own:
-    a link to a section of it is none. Raises TooComplex, also "page_too_large".
+    A line is a paragraph, a heading or a list item; an empty line separates paragraphs. `title` is the page's own;
+    links to its sections are left out. Raises TooComplex, also with the reason "page_too_large".
     """
     nodes = html.count("<")
     if nodes > limits.nodes:
@@ -78,9 +78,9 @@ def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMI
 
 
 def title_of(href: str, *, site: Site, own_title: str = "") -> str:
-    """The article that an address of Parsoid's ("./Title") or of the older parser's ("/wiki/Title") leads to.
+    """The article that an address of Parsoid ("./Title") or of the older parser ("/wiki/Title") leads to.
 
-    Empty if it is none: another namespace, a section of the page itself, no title.
+    Empty if there is none: for another namespace, a section of the page itself, or an illegal title.
     """
     path, _, fragment = href.partition("#")
     path, _, query = path.partition("?")
@@ -89,7 +89,7 @@ def title_of(href: str, *, site: Site, own_title: str = "") -> str:
             path = next((each[6:] for each in query.split("&", 20)[:20] if each.startswith("title=")), "")
         else:
             path = path.removeprefix("/wiki/")
-            if path.startswith("/"):  # of another host
+            if path.startswith("/"):  # on another host
                 return ""
     while path.startswith(("./", "../")):
         path = path.partition("/")[2]
@@ -101,12 +101,12 @@ def title_of(href: str, *, site: Site, own_title: str = "") -> str:
     return "" if fragment and title == own_title else title
 
 
-_LONGEST_PATH = 3 * 255  # a title has 255 bytes at most
+_LONGEST_PATH = 3 * 255  # a title has at most 255 bytes
 _NO_TITLE = re.compile("[\x00-\x1f\x7f<>\\[\\]{}|#\ufffd\ud800-\udfff]")
 
 # ---- What is left out
 
-_RAW = "script style title textarea xmp iframe noembed noframes".split()  # what stands in them are no tags
+_RAW = "script style title textarea xmp iframe noembed noframes".split()  # tags in them do not count
 _SILENT = frozenset(["head", "template", "noscript", "datalist", *_RAW])
 _LEFT_OUT = frozenset(
     "table figure figure-inline figcaption audio video picture object canvas svg map math nav button form".split()
@@ -139,7 +139,7 @@ _LONGEST_CACHED = 200
 
 
 def _leaves_out(name: str, classes: str, types: str, style: str, role: str) -> bool:
-    """Whether an element is no part of the prose."""
+    """Whether an element is not a part of the prose."""
     words = classes.split()
     return (
         not _CLASSES.isdisjoint(words)
@@ -155,8 +155,8 @@ _leaves_out_again = lru_cache(maxsize=4096)(_leaves_out)
 
 # ---- Tags
 
-# A tag as a serialiser writes it. A piece of it can be read in one way only, so that the pattern cannot backtrack; it
-# remembers each attribute that it has read, so it reads no more than people write.
+# A tag as a serialiser writes it, or "<". Each part can match in one way only, so the pattern does not backtrack. It
+# keeps a position for each attribute it has read, so their number is limited.
 _TOKEN = re.compile(
     r"<(?:(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s\"'<>/=]+(?:=\"[^\"]*\"|='[^']*')?){0,50})\s*/?>|(!--)|)", re.ASCII
 )
@@ -166,15 +166,15 @@ _ANY_ATTRIBUTE = re.compile(r"[\s/]*(?:(>)|([^\s/>][^\s/>=]*)\s*(=?)\s*)", re.AS
 _UNQUOTED = re.compile(r"[^\s>]*", re.ASCII)
 _WANTED = frozenset("class typeof style role rel href data-mw data-mw-variant alttext".split())
 
-_TELLING = ("class", "typeof", "style", "role", "data-mw-variant")  # of elements that are no links
+_TELLING = ("class", "typeof", "style", "role", "data-mw-variant")  # the wanted ones of elements other than links
 
 Attributes = dict[str, str]
 
 
 def _attributes(written: str) -> Attributes:
-    """Those that are wanted; the first of several of one name counts."""
+    """The wanted attributes; of several with one name the first counts."""
     found: Attributes = {}
-    for match in _ATTRIBUTE.finditer(written):  # of which there may be millions
+    for match in _ATTRIBUTE.finditer(written):
         name = match[1]
         if name in _WANTED or (name := name.lower()) in _WANTED:
             found.setdefault(name, _shown(match[2] or match[3] or ""))
@@ -186,7 +186,7 @@ def _shown(text: str) -> str:
 
 
 def _careful_tag(html: str, position: int) -> tuple[str, Attributes, int] | None:
-    """A tag whose name begins at `position`, however it is written, and where it ends; None if the input ends in it."""
+    """The tag whose name begins at `position`, by the whole standard, and its end; None if the input ends first."""
     name = _ANY_NAME.match(html, position)
     assert name
     position = name.end()
@@ -222,7 +222,7 @@ _BLOCKS = frozenset(
 _LISTS = frozenset(("ul", "ol", "dl"))
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "dt": PSEUDO_HEADING}
 _IN_P = frozenset(["pre", "table", "figure", "form", *(_BLOCKS - {"p"}), *_LISTS, *_LEVELS])
-# An element whose end tag is left out ends where one of these begins.
+# The open elements that end, without an end tag, where an element of this name begins.
 _ENDED_BY = {
     **{name: frozenset(["p"]) for name in _IN_P},
     **{name: frozenset(["p", name]) for name in ("p", "li", "tr")},
@@ -240,7 +240,7 @@ _MATHS = ("mwe-math-element", "mw:Extension/math")
 
 
 class _Open(NamedTuple):
-    """An open element; `kind` says what its end does, `at` is where its text begins among the pieces."""
+    """An open element; `kind` decides what its end does, `at` is the number of its first piece."""
 
     name: str
     kind: str = ""
@@ -249,7 +249,13 @@ class _Open(NamedTuple):
 
 
 class _Scan:
-    """Reads tags, and keeps in `pieces` the text that is shown, with marks in it."""
+    """Reads tags, and collects in `pieces` the shown text with marks.
+
+    <p>The <a rel="mw:WikiLink" href="./Cat">cat</a><sup class="reference">[1]</sup> sat</p>
+
+    gives the pieces "\\n\\n", "The ", OPEN 0 MIDDLE "cat" CLOSE (one piece), GAP (the element left out), " sat" and
+    "\\n\\n", and the targets ["Cat"].
+    """
 
     def __init__(self, site: Site, title: str, limits: Limits) -> None:
         self.pieces: list[str] = []
@@ -260,12 +266,13 @@ class _Scan:
         self._characters = 0  # shown so far
         self._stack: list[_Open] = []
         self._count: dict[str, int] = {}  # open elements by name
-        self._left_out = 0  # the depth of the element that is left out, 0 if none is
-        self._formula: str | None = None  # of the element that is left out: None if it is none
-        self._in_line = 0  # list items, lists and headings: a newline is a space
+        self._left_out = 0  # the depth of the element that is left out; 0 if none is
+        self._formula: str | None = None  # the formula of the element that is left out; None if it is no formula
+        self._in_line = 0  # open list items, lists and headings: a newline is a space
         self._in_verse = 0
 
     def read(self, html: str) -> None:
+        """Reads a page: the text up to each "<", then what begins there. If that has no end, the rest is dropped."""
         position = 0
         search = _TOKEN.search
         while match := search(html, position):
@@ -273,47 +280,51 @@ class _Scan:
             if start > position and not self._left_out:
                 self._text(html[position:start])
             position = match.end()
-            written = match[2]
-            attributes: str | Attributes = match[3]
-            if written is not None:
-                name, closing = written.lower(), match[1]
-            elif match[4]:
-                position = html.find("-->", position - 2) + 3
-                if position < 3:
-                    break
-                continue
+            name = match[2]
+            if name is not None:
+                position = self._tag(html, name.lower(), match[1], match[3], position)
+            elif match[4]:  # "<!--", which "-->" ends, also that of "<!-->"
+                position = _end_of("-->", html, position - 2)
             else:
-                closing = "/" if html.startswith("/", position) else ""
-                begin = position + len(closing)
-                following = html[begin : begin + 1]
-                if following.isascii() and following.isalpha():
-                    tag = _careful_tag(html, begin)
-                    if tag is None:
-                        break
-                    name, attributes, position = tag
-                elif closing or following in ("!", "?"):  # a comment of another kind
-                    position = html.find(">", position) + 1
-                    if not position:
-                        break
-                    continue
-                else:
-                    if not self._left_out:
-                        self._text("<")
-                    continue
-            if closing:
-                self._end(name)
-                continue
-            self._start(name, attributes)
-            if name in _RAW_ENDS:
-                end = _RAW_ENDS[name].search(html, position)
-                if end is None:
-                    break
-                position = end.start()
+                position = self._other(html, position)
+            if position < 0:
+                break
         else:
             if not self._left_out:
                 self._text(html[position:])
         while self._stack:
             self._close()
+
+    def _tag(self, html: str, name: str, closing: str, attributes: str | Attributes, position: int) -> int:
+        """Takes a tag that ends at `position`; returns where to read on, -1 if the input ends in its element."""
+        if closing:
+            self._end(name)
+            return position
+        self._start(name, attributes)
+        if name in _RAW_ENDS:
+            end = _RAW_ENDS[name].search(html, position)
+            return end.start() if end else -1
+        return position
+
+    def _other(self, html: str, position: int) -> int:
+        """Takes what begins with a "<" just before `position` and is not in the form of `_TOKEN`; returns as `_tag`.
+
+        <a href=x> is a tag, <!DOCTYPE html>, <?xml?> and </ 1> are comments, and the "<" of "1 < 2" is text.
+        """
+        closing = "/" if html.startswith("/", position) else ""
+        begin = position + len(closing)
+        following = html[begin : begin + 1]
+        if following.isascii() and following.isalpha():
+            tag = _careful_tag(html, begin)
+            if tag is None:
+                return -1
+            name, attributes, position = tag
+            return self._tag(html, name, closing, attributes, position)
+        if closing or following in ("!", "?"):
+            return _end_of(">", html, position)
+        if not self._left_out:
+            self._text("<")
+        return position
 
     def _text(self, text: str) -> None:
         text = _shown(text)
@@ -331,6 +342,7 @@ class _Scan:
             self.pieces.append(text)
 
     def _start(self, name: str, attributes: str | Attributes) -> None:
+        """Takes a start tag: ends the elements that it ends, then opens its own or begins to leave it out."""
         if self._left_out:
             if name == "body" and self._count.get("head"):
                 self._end("head")
@@ -357,7 +369,11 @@ class _Scan:
         if self._is_left_out(name, found):
             self._push(_Open(name, "left out"))
             self._left_out = len(self._stack)
-            return
+        else:
+            self._open(name, found)
+
+    def _open(self, name: str, found: Attributes) -> None:
+        """Opens an element that is shown: puts it on the stack, and the marks of its beginning into the pieces."""
         at = len(self.pieces)
         if name == "a":
             self._push(_Open(name, "link", at, self._target(found)))
@@ -414,7 +430,7 @@ class _Scan:
 
     @staticmethod
     def _tex(found: Attributes) -> str:
-        """The formula that an element's attributes have, empty if they have none."""
+        """The formula in an element's attributes; empty if there is none."""
         if "alttext" in found:
             styled = _STYLED.fullmatch(found["alttext"])
             return styled[1] if styled else found["alttext"]
@@ -497,8 +513,14 @@ class _Scan:
         self.targets.append(title)
 
 
+def _end_of(mark: str, html: str, position: int) -> int:
+    """Where the next `mark` ends; -1 if there is none."""
+    found = html.find(mark, position)
+    return found + len(mark) if found >= 0 else -1
+
+
 def _variant(written: str) -> str:
-    """-{zh-hans:a; zh-hant:b}- shows one of the variants: the first."""
+    """The text of the first variant of -{zh-hans:a; zh-hant:b}-, from its JSON."""
     try:
         value = json.loads(written)
     except (ValueError, RecursionError):
@@ -519,7 +541,7 @@ _WITHOUT_BOLD = {ord(_BOLD): None, ord(_BOLD_END): None}
 
 
 def _between_blocks(match: re.Match[str]) -> str:
-    """Lists that follow each other without an empty line are one; other text is a paragraph of its own."""
+    """Lists that follow each other without an empty line become one; other text is a paragraph of its own."""
     if match.string[match.end() : match.end() + 1] == _ITEM:
         return "\n\n" if match[0].count("\n") > 2 else "\n"
     return "\n\n"

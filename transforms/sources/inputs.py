@@ -1,22 +1,23 @@
-"""What --input names: raw files with the format of each, or datasets of an earlier stage.
+"""What --input names: raw files with their formats, or datasets of an earlier stage.
 
-An input is a file, a folder (searched through, hidden files apart), a glob (`*`, `?`, `[...]`, `**`) or an address
+An input is a file, a folder (all files below it, except hidden ones), a glob (`*`, `?`, `[...]`, `**`) or an address
 (s3://, gs://) of any of these. The result does not depend on their order.
 
-Names. A file's stable name, of which ids are made, is its path below the folder that was given, or below the part of a
-glob before its first wildcard; of a file named itself, its own name. So ids stay when a corpus is moved. The same file
-named twice is read once. Of several files with one name, those with the same content are read once, and those with
-different contents are told apart by the first 8 hexadecimal digits of their sha256 ("book~1a2b3c4d.txt").
+Names. Ids are made from a file's stable name: its path below the given folder, or below the part of a glob before its
+first wildcard, or the file's own name if the file itself is given. So ids stay the same when a corpus is moved. A file
+that is named twice is read once. Of several files with one name, those with the same content are read once, and those
+with different contents get the first 8 hexadecimal digits of their sha256 ("book~1a2b3c4d.txt").
 
-Formats are told by name and first bytes. In a folder or a glob, a file of no known format and what is plainly about the
-corpus (README, LICENSE...) is left out with a notice; such a file named itself is an error, or read where
---input-format says how.
+Formats are recognised by name and first bytes. In a folder or a glob, files of unknown format and files about the
+corpus (README, LICENSE...) are left out with a notice. Such a file given by its own name is an error, unless
+--input-format names its format.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib
 import os
 import posixpath
 import re
@@ -31,20 +32,19 @@ from pyarrow import fs
 from schemas.errors import UserError
 from schemas.storage.addresses import filesystem_of, is_address, parse, without_secrets
 from schemas.storage.errors import StorageError
-from transforms.sources.archives import ARCHIVE
-from transforms.sources.books import TEXT, is_text
-from transforms.sources.formats import Format, InputFile
-from transforms.sources.jsonlines import JSON_LINES
-from transforms.sources.parquet import PARQUET
+from transforms.sources.books import is_text
+from transforms.sources.formats import FORMAT_OBJECTS, Format, InputFile
 from transforms.sources.streams import BLOCK, Damaged, read_head
-from transforms.sources.wikipedia import WIKIPEDIA_XML
-from transforms.sources.wikipedia_html import WIKIPEDIA_HTML
-from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS
 
-FORMATS: dict[str, Format] = {
-    each.name: each for each in (WIKIPEDIA_XML, WIKIPEDIA_HTML, PARQUET, ARCHIVE, JSON_LINES, WIKITEXT_CORPUS, TEXT)
-}
-"""By name, in the order of `FORMAT_NAMES`."""
+
+def _format(place: str) -> Format:
+    module, _, name = place.partition(".")
+    found: Format = getattr(importlib.import_module(f"transforms.sources.{module}"), name)
+    return found
+
+
+FORMATS = {name: _format(place) for name, place in FORMAT_OBJECTS.items()}
+"""The formats by name, in the order in which a file is tried."""
 
 MANIFEST = "manifest.json"
 
@@ -63,7 +63,7 @@ _ABOUT = re.compile(
 )
 _XML_FILE = re.compile(r"\.xml(?:\.\w+)?$", re.IGNORECASE)
 _WILDCARD = re.compile(r"[*?\[]")
-_SHOWN = 5  # names in a message
+_SHOWN = 5  # names shown in a message
 
 
 class InputError(UserError):
@@ -71,7 +71,7 @@ class InputError(UserError):
 
 
 class Input(NamedTuple):
-    """A raw file to read. `address` is where it lies, for people and manifests."""
+    """A raw file to read. `address` is its place, for messages and manifests."""
 
     filesystem: fs.FileSystem
     file: InputFile
@@ -80,7 +80,7 @@ class Input(NamedTuple):
 
 
 class RawFiles(NamedTuple):
-    """The raw files of a run, by name, and what the user should be told about them."""
+    """The raw files of a run, by name, and notices about them for the user."""
 
     inputs: tuple[Input, ...]
     notices: tuple[str, ...]
@@ -100,7 +100,7 @@ class Datasets(NamedTuple):
 
 
 def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) -> RawFiles | Datasets:
-    """The files or datasets that `inputs` name; raises InputError where one cannot be read."""
+    """The files or datasets that `inputs` name. Raises InputError if one cannot be read."""
     if not inputs:
         raise InputError("no input; name one with --input")
     if input_format is not None and input_format not in FORMATS:
@@ -133,7 +133,7 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
 
 
 def file_sha256(filesystem: fs.FileSystem, path: str) -> str:
-    """The sha256 of a file as stored, in hexadecimal; reads all of it, a block at a time."""
+    """The sha256 of a stored file, in hexadecimal; reads it block by block."""
     digest = hashlib.sha256()
     with filesystem.open_input_file(path) as file:
         while block := file.read(BLOCK):
@@ -155,7 +155,7 @@ class _Found(NamedTuple):
 
 
 def locate(given: str) -> tuple[fs.FileSystem, str]:
-    """The filesystem of what a user named, and the path or glob within it."""
+    """The filesystem of a given path or address, and the path or glob within it."""
     if not is_address(given):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
     address = parse(given)
@@ -171,7 +171,7 @@ def locate(given: str) -> tuple[fs.FileSystem, str]:
 
 
 def address_of(given: str, path: str) -> str:
-    """Where a file lies that was found by what was given."""
+    """The address of a file at `path` that was found through `given`."""
     if not is_address(given):
         return path
     address = parse(given)
@@ -200,7 +200,7 @@ def _find(filesystem: fs.FileSystem, path: str, *, given: str, notices: list[str
 
 
 def _below(filesystem: fs.FileSystem, folder: str, wanted: re.Pattern[str], notices: list[str]) -> Iterator[_Found]:
-    """The files below a folder, by path, whose path below it is `wanted`; hidden ones and datasets left out."""
+    """The files whose path below a folder matches `wanted`, in order of path, without hidden files and datasets."""
     infos = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
     paths = {info.path: info for info in infos if info.type == fs.FileType.File}
     datasets = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == MANIFEST}
@@ -232,7 +232,7 @@ def _glob(filesystem: fs.FileSystem, path: str, *, given: str, notices: list[str
 
 
 def _pattern(glob: str) -> re.Pattern[str]:
-    """A glob on "/"-separated paths: "**" stands for any folders, the other wildcards never for a "/"."""
+    """A glob on "/"-separated paths: "**" matches any folders, the other wildcards never match a "/"."""
     out = ""
     for part in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", glob, re.DOTALL):
         if part == "**/":
@@ -289,9 +289,9 @@ def _format_of(found: _Found, input_format: str | None) -> Format | None:
         raise InputError(f"{found.path!r} cannot be read ({_line(error)}); check its access rights") from error
     if input_format is None:
         known = next((each for each in FORMATS.values() if each.recognises(found.path, head)), None)
-        # Where nothing can be read the name decides, so that the reader says what is damaged.
-        return WIKIPEDIA_XML if known is None and not head and _XML_FILE.search(found.path) else known
-    # Whoever names the format need not name the file after it.
+        # If nothing can be read, the name decides, and the reader then reports the damage.
+        return FORMATS["wikipedia-xml"] if known is None and not head and _XML_FILE.search(found.path) else known
+    # With --input-format, the file name may be any.
     each = FORMATS[input_format]
     fits = each.recognises(found.path, head) or each.recognises(_PLAIN_NAMES.get(input_format, found.path), head)
     return each if fits else None
@@ -317,14 +317,14 @@ def _unknown(found: _Found, input_format: str | None) -> str:
 
 
 def _identity(filesystem: fs.FileSystem, path: str) -> str:
-    """The same for two ways to name one file."""
+    """The same string for all ways to name one file."""
     if isinstance(filesystem, fs.LocalFileSystem):
         return os.path.realpath(path)
     return f"{filesystem.type_name}:{path}"
 
 
 def _once(found: list[_Found], notices: list[str]) -> list[_Found]:
-    """Each file once, under the shortest of its names."""
+    """Each file once, by the shortest of its names."""
     files: dict[str, list[_Found]] = defaultdict(list)
     for each in found:
         files[_identity(each.filesystem, each.path)].append(each)
@@ -335,7 +335,7 @@ def _once(found: list[_Found], notices: list[str]) -> list[_Found]:
 
 
 def _named_apart(found: list[_Found], notices: list[str]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
-    """Names that are unique, whatever the order of the files."""
+    """The files with unique names, independent of their order."""
     names: dict[str, list[_Found]] = defaultdict(list)
     for each in found:
         names[each.name].append(each)
@@ -375,7 +375,7 @@ def _input(found: _Found, name: str) -> Input:
 
 
 def _missing(filesystem: fs.FileSystem, path: str, given: str) -> str:
-    """Says what is missing, the first folder on the way to it that is there, and names like it."""
+    """A message: what is missing, the closest folder above it that exists, and similar names in that."""
     parent, _, name = path.rstrip("/").rpartition("/")
     while parent and filesystem.get_file_info(parent).type != fs.FileType.Directory:
         parent, _, name = parent.rpartition("/")

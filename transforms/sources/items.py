@@ -1,6 +1,6 @@
-"""What a reader of raw text yields, one item for each record that it met, so that nothing is lost silently.
+"""What a reader of raw text yields: one item for each record, so that nothing is lost silently.
 
-A reader is three pure functions on one format (see `transforms/sources/formats.py`); the extract stage turns its
+A reader is three pure functions for one format (see `transforms/sources/formats.py`). The extract stage turns its
 items into rows, counts and errors: read = Document + Filtered + Redirect + Rejected + Corrupt.
 """
 
@@ -21,14 +21,14 @@ class Link(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What a wiki says of an article beside its text: kept aside for the resolution of links."""
+    """What a wiki says of an article besides its text; goes into a side table, for the resolution of links."""
 
     source: str
     page_id: str
     title: str
     entity_id: str = ""  # Wikidata id
     disambiguation: bool = False
-    redirects: tuple[str, ...] = ()  # titles that point to it, where the page itself lists them
+    redirects: tuple[str, ...] = ()  # titles that redirect to it, if the page itself lists them
 
 
 class Document(NamedTuple):
@@ -45,7 +45,7 @@ class Document(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """A title that only points to another; kept aside for the resolution of links."""
+    """A title that only points to another one; goes into a side table, for the resolution of links."""
 
     source: str
     title: str
@@ -53,14 +53,14 @@ class Redirect(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """A record left out by a rule, such as a page outside the article namespace."""
+    """A record left out by a rule, such as a page that is not in the article namespace."""
 
     reason: str
     page: Page | None = None
 
 
 class Rejected(NamedTuple):
-    """A record refused for what was measured in it: too many bytes, nodes, levels."""
+    """A record refused because of a measurement: too many bytes, nodes or levels."""
 
     reason: str
     position: str
@@ -70,10 +70,10 @@ class Rejected(NamedTuple):
 
 
 class Corrupt(NamedTuple):
-    """Damaged input: ends the run with `message`, or with --on-corrupt=skip becomes a reject.
+    """Damaged input: ends the run with `message`, or becomes a reject with --on-corrupt=skip.
 
-    `byte` is the offset in the file as stored (compressed, if it is). `message` says what is wrong and where, and the
-    remedy. A reader goes on behind the damage where it can; where it cannot this is its last item.
+    `byte` is the offset in the stored file, which may be compressed. `message` says what is wrong, where, and what to
+    do. A reader continues after the damage if it can; otherwise this is its last item.
     """
 
     reason: str
@@ -84,10 +84,10 @@ class Corrupt(NamedTuple):
 
 Item: TypeAlias = Document | Redirect | Filtered | Rejected | Corrupt
 Record: TypeAlias = Item | Callable[[], Item]
-"""A record as it was cut out of its file: its item, or what parses it when called."""
+"""A record cut out of its file: its item, or a function that parses it when called."""
 
 
 def items_of(records: Iterable[Record], *, skip: int) -> Iterator[Item]:
-    """The item of each record but the first `skip`, which are not parsed."""
+    """The item of each record except the first `skip`, which are not parsed."""
     for record in islice(records, skip, None):
         yield record() if callable(record) else record

@@ -1,8 +1,8 @@
-"""JSON lines: one object a line with its text in a column, as The Pile, C4 or Dolma come.
+"""JSON lines: one object a line with its text in a column, the format of The Pile, C4 and Dolma.
 
-Ids: "<file name>:<byte>", where the line begins in the (decompressed) file; the same however the file is split. A
-record that names the collection it comes from (The Pile's `meta.pile_set_name`) has that as its source and before its
-id; otherwise the source is the file's name. Title, address and licence are taken where they have a usual name.
+Ids: "<file name>:<byte>", where the line begins in the decompressed file; the same for any split of the file. If a
+record names the collection it comes from (The Pile's `meta.pile_set_name`), that is its source and a prefix of its id;
+otherwise the source is the file's name. Title, address and licence are taken from keys with a usual name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import NamedTuple, Protocol
 from pyarrow import fs
 
 from transforms.sources.books import book_of, empty_file, not_utf8, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import Line, is_plain, lines, split_lines
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY, Damaged
 from transforms.sources.text import clean
 
 
 class Provenance(NamedTuple):
-    """Where a record says that it comes from, empty where it does not."""
+    """What a record says about its origin; empty where it says nothing."""
 
     title: str
     url: str
@@ -33,16 +34,16 @@ class Provenance(NamedTuple):
     collection: str
 
 
-LONGEST_FIELD = 2_000  # characters; what is longer is no title, address or name
+LONGEST_FIELD = 2_000  # characters; a longer string is not taken for a title, address or name
 _MEASURED_FROM = 1 << 22  # bytes of a line
 MAX_VALUES = 1_000_000
-"""Values of one record. Three bytes of JSON can become seventy of memory; what is as large as a book is text."""
+"""The most values of one record: 3 bytes of JSON can become 70 bytes of memory."""
 
 _NAMES = (("title",), ("url", "source_url"), ("licence", "license"), ("pile_set_name",))
 
 
 def provenance_of(record: Mapping[str, object]) -> Provenance:
-    """Looks in the record, then in its `meta` or `metadata`."""
+    """The provenance of a record, from its own keys or else from its `meta` or `metadata`."""
     inner = (record.get("meta"), record.get("metadata"))
     places = [record, *(place for place in inner if isinstance(place, Mapping))]
     found = []
@@ -54,7 +55,7 @@ def provenance_of(record: Mapping[str, object]) -> Provenance:
 
 
 def document_of(text: str, provenance: Provenance, *, file: InputFile, position: int) -> Document | Filtered:
-    """The document of one record; `position` tells it from the others of its file."""
+    """The document of one record; `position` identifies the record in its file."""
     book = book_of(text, name="")
     if not book.text:
         return Filtered("no_text")
@@ -83,12 +84,12 @@ class JsonLines:
         if not _JSON_LINES_FILE.search(path):
             return False
         first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
-        if not newline:  # a long line, of which the head is only the beginning, or an empty file
+        if not newline:  # the beginning of a long line, or an empty file
             return not first or re.match(rb'\{\s*"', first) is not None
         try:
             return isinstance(json.loads(first), dict)
         except (ValueError, RecursionError):
-            # Damage for the reader to report, unless it is one JSON value over several lines.
+            # A damaged line, which the reader reports, unless it begins one JSON value over several lines.
             return re.match(rb'\{\s*".+[^{\[,\s]\s*$', first) is not None
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
@@ -113,7 +114,7 @@ JSON_LINES = JsonLines()
 
 
 class LineParser(Protocol):
-    """What makes an item of a line; `where` names it in messages, `exact`: its bytes are bytes of the file."""
+    """Makes an item from a line; `where` names it in messages, `exact` means that its bytes are bytes of the file."""
 
     def __call__(self, line: Line, where: str, *, exact: bool) -> Item: ...
 
@@ -147,7 +148,7 @@ def line_records(
 
 
 def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, object] | Corrupt | Rejected:
-    """The JSON object that a line is, or what is wrong with it; `remedy` says what lines should be instead."""
+    """The JSON object in a line, or what is wrong with it; `remedy` says what to write instead."""
     start, stored, data, _ = line
     try:
         text = (data.removeprefix(b"\xef\xbb\xbf") if start == 0 else data).decode()
@@ -186,7 +187,7 @@ def _item(line: Line, where: str, *, file: InputFile, options: ReadOptions, exac
 
 
 def _values(text: str) -> int:
-    """About how many values the JSON has; stops counting behind MAX_VALUES, and where the JSON is damaged."""
+    """The approximate number of values in the JSON; stops counting above MAX_VALUES, and where the JSON is damaged."""
     values = at = 0
     while values <= MAX_VALUES:
         quote = text.find('"', at)
@@ -202,6 +203,6 @@ def _values(text: str) -> int:
 
 
 def columns_remedy(names: Mapping[str, object] | list[str]) -> str:
-    """What to do about a missing column: name another of those that are there."""
+    """What to do about a missing column: name one of the existing ones."""
     shown = ", ".join(repr(name[:100]) for name in islice(names, 20))
     return f"name its text with --text-column (it has {shown or 'no columns'})"

@@ -14,22 +14,22 @@ EXCERPT_BYTES = 200
 
 
 class Line(NamedTuple):
-    """A line without its newline. `start` counts bytes of the text, `stored` bytes of the file: the same if plain."""
+    """A line without its newline. `start` is its byte in the text, `stored` in the file; they agree in a plain file."""
 
     start: int
     stored: int
     data: bytes
-    too_long: bool  # then `data` is only its beginning
+    too_long: bool  # if so, `data` is only its beginning
 
 
 def is_plain(filesystem: fs.FileSystem, path: str) -> bool:
-    """Whether a file is stored as it is, so that its lines can be read from anywhere in it."""
+    """Whether a file is not compressed, so that it can be read from any byte on."""
     with filesystem.open_input_file(path) as file:
         return codec_of(path, file.read(1 << 16)) == "none"
 
 
 def split_lines(filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
-    """Cuts every `target_bytes` if the file is plain, else none."""
+    """Segments of `target_bytes` if the file is plain, otherwise one segment."""
     try:
         step = target_bytes if is_plain(filesystem, file.path) else file.size
     except Damaged:
@@ -41,13 +41,12 @@ def split_lines(filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int
 def lines(
     filesystem: fs.FileSystem, path: str, *, start: int = 0, limit: int, within: int | None = None
 ) -> Iterator[Line]:
-    """The lines that begin at byte `start` or behind it; of one longer than `limit` bytes only the beginning.
+    """The lines that begin at or after byte `start`; of a line longer than `limit` bytes only the beginning.
 
-    None, where the first of them would begin at byte `within` or behind it: so the parts of a line that is longer than
-    many segments are not read by each of them. A `start` other than 0 is for plain files. Raises Damaged; the lines
-    before it are whole.
+    There are none if the first of them begins at or after byte `within`: so a line that is longer than many segments is
+    not read by each of them. A `start` other than 0 is for plain files. Raises Damaged; the lines before it are whole.
     """
-    begin = max(0, start - 1)  # the line that holds the byte before `start` began before it
+    begin = max(0, start - 1)  # the line with the byte before `start` began earlier
     pieces = chunks(filesystem, path, start=begin)
     exact = is_plain(filesystem, path)
     yield from cut_lines(pieces, begin=begin, skipping=start > 0, limit=limit, within=within, exact=exact)
@@ -62,11 +61,15 @@ def cut_lines(
     skipping: bool = False,
     within: int | None = None,
 ) -> Iterator[Line]:
-    """The lines in pieces of text that follow each other, each given with its offset in the file as stored.
+    """The lines in consecutive pieces of text, each piece given with its offset in the stored file.
 
-    `begin` is the position of the first piece in the text. `skipping`: its first line is the end of another. `exact`: a
-    byte of the text is a byte of the file, so that each line has an offset of its own; else it has that of the piece
-    that it begins in.
+    `begin` is the position of the first piece in the text. `skipping`: leave out its first line, the end of another
+    one. `exact`: a byte of the text is a byte of the file, so a line has its own offset; otherwise it has the offset of
+    the piece that it begins in. State: `pending`, the pieces of the line being read, which began at `begun`.
+
+    >>> pieces = [(0, b"one\\ntw"), (6, b"o\\n"), (8, b"three")]
+    >>> [(line.start, line.data) for line in cut_lines(pieces, limit=9, exact=True)]
+    [(0, b'one'), (4, b'two'), (8, b'three')]
     """
     position = begun = stored_begun = begin
     pending: list[bytes] = []

@@ -1,10 +1,10 @@
-"""Parquet with a text column, as `wikimedia/wikipedia` on the Hugging Face hub comes (id, url, title, text).
+"""Parquet with a text column, such as `wikimedia/wikipedia` on the Hugging Face hub (id, url, title, text).
 
-Ids: "<file name>:<row>", the row counted in the file from 0. Title, address and licence are taken where a column has a
-usual name, the collection as for JSON lines. Splits between row groups.
+Ids: "<file name>:<row>", the row counted in the file from 0. Title, address and licence are taken from columns with a
+usual name, the collection as for JSON lines. Files are split between row groups.
 
-Text is read as a dictionary, so that a value which a million rows share is in memory once, and pages are measured
-before they are read: what the footer says of sizes is not believed.
+Text is read as a dictionary, so that a value shared by a million rows is in memory once. Pages are measured before they
+are read, because the sizes in the footer cannot be trusted.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
 from transforms.sources.jsonlines import LONGEST_FIELD, columns_remedy, document_of, provenance_of
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY
 
 MAGIC = b"PAR1"
 BATCH_BYTES = 1 << 24
 MIN_LARGEST_PAGE = 1 << 26
-"""A page can have this many bytes, or 8 times --max-document-bytes: writers put up to 1,024 documents into one."""
+"""The most bytes of a page, or 8 times --max-document-bytes if more: writers put up to 1,024 documents into a page."""
 _BROKEN = (pa.ArrowException, OSError, ValueError, IndexError, OverflowError)
 PROVENANCE_COLUMNS = ("title", "url", "source_url", "licence", "license", "pile_set_name")
 _NESTED = ("meta", "metadata")
@@ -50,7 +51,7 @@ class Parquet:
             with _open(filesystem, file) as parquet:
                 starts = _row_group_starts(parquet)
         except _BROKEN:
-            return [Segment(0, file.size)]  # `read` says what is wrong with it
+            return [Segment(0, file.size)]  # `read` reports what is wrong with it
         cuts = [0]
         for start in starts[1:]:
             if start - cuts[-1] >= target_bytes:
@@ -108,14 +109,14 @@ def _open(
         source,
         metadata=metadata,
         read_dictionary=dictionaries,
-        pre_buffer=False,  # it would hold whole row groups in memory
+        pre_buffer=False,  # otherwise whole row groups are in memory
         buffer_size=1 << 20,
         page_checksum_verification=True,
     )
 
 
 def _row_group_starts(parquet: pq.ParquetFile) -> list[int]:
-    """Where each row group begins in the file; the first counts as 0, so that some segment has it."""
+    """Where each row group begins in the file; 0 for the first, so that a segment holds it."""
     starts = []
     for group in range(parquet.num_row_groups):
         column = parquet.metadata.row_group(group).column(0)
@@ -134,7 +135,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _provenance_columns(schema: pa.Schema, *, but: str) -> list[str]:
-    """The paths of the columns of text that can say where a row comes from."""
+    """The paths of the text columns that may give the provenance of a row."""
     found = [name for name in PROVENANCE_COLUMNS if name != but and _holds_text(schema, name)]
     for outer in _NESTED:
         if schema.names.count(outer) == 1 and pa.types.is_struct(inner := schema.field(outer).type):
@@ -179,7 +180,7 @@ def _row_group(
 
 
 class _Leaf:
-    """A column of text in a batch, with the bytes of each text, 0 for null: those of a dictionary are not copied."""
+    """A text column in a batch, with the bytes of each text (0 for null); texts of a dictionary are not copied."""
 
     def __init__(self, path: str, batch: pa.RecordBatch) -> None:
         self.outer, _, self.name = path.rpartition(".") if path not in batch.schema.names else ("", "", path)
@@ -200,7 +201,7 @@ def _record(leaves: list[_Leaf], index: int, row: int, start: int, file: InputFi
     record: dict[str, Any] = {}
     try:
         for leaf in leaves[1:]:
-            if leaf.bytes[index] <= 4 * LONGEST_FIELD:  # else it is no title or address
+            if leaf.bytes[index] <= 4 * LONGEST_FIELD:  # too long for a title or an address
                 place = record.setdefault(leaf.outer, {}) if leaf.outer else record
                 place[leaf.name] = leaf.column[index].as_py()
         value = text.column[index].as_py()
@@ -220,10 +221,10 @@ _VALUES = ((5, 1), (8, 1))  # num_values of a data page, of either version
 
 
 def largest_row(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, *, limit: int) -> float:
-    """The bytes that a value of a column takes, on the average of the page where that is most.
+    """The average bytes of a value of a column, in the page where that is largest, by the headers of the pages.
 
-    So n rows take n times as many bytes, and those of two pages that they may begin and end in. The headers of the
-    pages say so; Arrow takes the memory for what they say. Raises ValueError if a page has more than `limit` bytes.
+    So n rows take at most n times as many bytes, plus the two pages that they begin and end in. Arrow allocates the
+    memory that the headers claim. Raises ValueError if a page has more than `limit` bytes.
     """
     at = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)
     end = at + chunk.total_compressed_size
@@ -241,16 +242,22 @@ def largest_row(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, *, limit: 
         if uncompressed > limit:
             raise ValueError(f"a page of {uncompressed:,} bytes; write it in smaller pages")
         values = next((fields[path] for path in _VALUES if path in fields), 0)
-        if values:  # else it is a dictionary, whose values are not copied
+        if values:  # 0 for a dictionary, whose values are not copied
             largest = max(largest, uncompressed / values)
         at += size + compressed
     return largest
 
 
 def thrift_integers(data: bytes) -> tuple[dict[tuple[int, ...], int], int]:
-    """The integers in a struct of Thrift's compact protocol, by the numbers of the fields to them, and its length.
+    """The integers in a struct of Thrift's compact protocol, by the field numbers that lead to them, and its length.
 
-    Raises IndexError where it does not end in `data`, ValueError where it is none.
+    A field is a byte of (step from the last field's number, type) and its value; a byte 0 ends a struct. An integer has
+    7 bits a byte, the last one below 0x80, and is zigzag-encoded: 0 1 2 3 4 are 0 -1 1 -2 2. Here field 1 is the
+    integer 3 (type 5) and field 3 a struct (type 12), whose field 1 is the integer -1. Raises IndexError if the struct
+    does not end in `data`, ValueError if it is not a struct.
+
+    >>> thrift_integers(bytes([0x15, 6, 0x2C, 0x15, 1, 0, 0]))
+    ({(1,): 3, (3, 1): -1}, 7)
     """
     at = 0
 
@@ -268,7 +275,7 @@ def thrift_integers(data: bytes) -> tuple[dict[tuple[int, ...], int], int]:
                 raise ValueError("a number without an end")
 
     integers: dict[tuple[int, ...], int] = {}
-    path = [0]  # the last field in each struct that we are in
+    path = [0]  # the number of the last field in each open struct
     while path:
         byte = data[at]
         at += 1

@@ -1,9 +1,9 @@
-"""The way from a page's markup to its plain text, as far as the readers of wikitext and of HTML share it.
+"""The steps from a page's markup to plain text that the readers of wikitext and of HTML share.
 
-A reader takes the markup away and leaves marks in the text: control characters, which it first removes from its input,
-so that no input can forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE: whatever a later step does to
-the characters around and in the anchor, the offsets are exact. Then here the gaps where something was dropped are
-closed, lines become blocks, and the offsets of the links are read off the finished text.
+A reader removes the markup and leaves marks in the text: control characters, which it first removes from its input so
+that no input can forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE. So its offsets stay exact, whatever
+a later step does to the characters in and around the anchor. This module then closes the gaps where something was
+dropped, makes blocks from lines, and reads the offsets of the links off the finished text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class TooComplex(Exception):
-    """A page beyond a limit on measured markup; `reason` is "too_many_nodes" or "too_deep"."""
+    """A page over a limit on its markup; `reason` is "too_many_nodes" or "too_deep"."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -36,7 +36,7 @@ def check_depth(stack: Sequence[object], max_depth: int) -> None:
 
 
 def without_marks(markup: str) -> str:
-    """The markup without the characters that marks are made of; its lines end in newlines alone."""
+    """The markup without the characters used as marks, its line ends as "\\n"."""
     return _FORGED.sub("", markup).replace("\r\n", "\n").replace("\u2028", " ").replace("\u2029", " ")
 
 
@@ -46,11 +46,11 @@ ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9
 _SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _INVISIBLE = re.compile(f"[{''.join(character for character in REMOVED if character > '~')}]")
 SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
-"""A formula that can be read as a word or a number: x, E = m."""
+"""A formula that can be read as words or numbers: x, E = m."""
 
 
 def entity(match: re.Match[str]) -> str:
-    """What an ENTITY shows: a space for a control character, itself if there is none of its name."""
+    """The text of an ENTITY: a space for a control character, the entity itself if its name is unknown."""
     decimal, hexadecimal, name = match.groups()
     if name:
         character = html5.get(name + ";", match[0])
@@ -63,24 +63,24 @@ def entity(match: re.Match[str]) -> str:
 
 
 def plain_spaces(text: str) -> str:
-    """Spaces for blanks of every kind but newlines; what has no width goes."""
+    """The text with every kind of blank except newlines as a space, and without characters of no width."""
     if not text.isascii() or "\x7f" in text:
         text = _INVISIBLE.sub("", text)
     return _SPACES.sub(" ", text)
 
 
 def without_joiners(text: str) -> str:
-    """What `clean` would take away at last, with a blank beside it that nobody would miss."""
+    """The text without the joiners that `clean` would remove in the end, which may leave a blank too many."""
     return USELESS_JOINER.sub("", text) if "\u200c" in text or "\u200d" in text else text
 
 
 def one_line(anchor: str) -> str:
-    """An anchor without marks of breaks and gaps, and without blanks around it."""
+    """An anchor without the marks of breaks and gaps, and without blanks at its ends."""
     return " ".join(without_joiners(anchor.replace(GAP, "").replace(BREAK, " ")).split())
 
 
 def power(digits: str, before: str) -> str:
-    """What a superscript number shows behind a character: 10<sup>6</sup> is 10^6, but m<sup>2</sup> is m2."""
+    """A superscript number after a character: 10<sup>6</sup> is 10^6, but m<sup>2</sup> is m2."""
     return f"^{digits}" if before.isdecimal() else digits
 
 
@@ -88,7 +88,11 @@ def power(digits: str, before: str) -> str:
 
 
 def close_gaps(text: str) -> str:
-    """Close up where something was dropped: no empty brackets, no doubled commas, no space before a full stop."""
+    """Closes the gaps where something was dropped: no empty brackets, double commas, or spaces before a full stop.
+
+    >>> close_gaps(f"Ada ({GAP}; {GAP}), {GAP}, was born {GAP}.")
+    'Ada, was born.'
+    """
     if GAP not in text:
         return text
     parts = text.split(GAP)
@@ -105,9 +109,9 @@ _CLOSING = ".,;:!?)]}»”\n"
 
 
 def _close_gap(out: list[str], right: str) -> str:
-    """Join `right` behind `out`, cutting both where they meet; returns what is left of `right`."""
+    """Trims the end of `out` and the beginning of `right` where they meet; returns what is left of `right`."""
     spaced = False
-    for _ in range(8):  # nested brackets that all lost their content; nobody writes more
+    for _ in range(8):  # nested brackets that have all become empty; text has fewer than 8
         spaced = _strip_end(out, " ") or right[:1] == " " or spaced
         right = right.lstrip(",;: " if _last(out) in {"(", "["} else " ")
         if right[:1] != ")":
@@ -118,7 +122,7 @@ def _close_gap(out: list[str], right: str) -> str:
         _drop_last(out)
         right = right[1:]
     if not right:
-        # The next gap may follow at once: the space stays with the left.
+        # The next gap may follow immediately, so the space is kept on the left.
         if spaced and _last(out) not in _OPENING:
             out.append(" ")
         return ""
@@ -128,7 +132,7 @@ def _close_gap(out: list[str], right: str) -> str:
         _strip_end(out, " ,;:")
     if right[0] in _CLOSING or _last(out) in _OPENING:
         return right
-    # Where a reference stood between two sentences, it may have stood for the space.
+    # A reference between two sentences may have been there instead of the space.
     return " " + right if spaced or (_last(out) in {".", ",", ";", "!", "?"} and right[0].isupper()) else right
 
 
@@ -137,13 +141,13 @@ def _last(out: list[str]) -> str:
 
 
 def _drop_last(out: list[str]) -> None:
-    """Remove the last character, copying little of a long text."""
+    """Removes the last character without copying all of a long text."""
     piece = out.pop()
     out.extend(filter(None, (piece[:-64], piece[-64:-1])))
 
 
 def _strip_end(out: list[str], characters: str) -> bool:
-    """Strip the end of the text in `out`; whether there was anything to strip."""
+    """Strips the end of the text in `out`; returns whether there was anything to strip."""
     stripped = False
     while out:
         kept = out[-1].rstrip(characters)
@@ -157,7 +161,7 @@ def _strip_end(out: list[str], characters: str) -> bool:
 
 # ---- Lines
 
-PSEUDO_HEADING = 7  # the level of a line all in bold or of a term alone, below any heading's
+PSEUDO_HEADING = 7  # the level of a line in bold or of a term of its own, below that of any heading
 SCHEME = r"(?:https?:|ftps?:|irc:|mailto:|news:|gopher:|git:|svn:)?//|mailto:"
 _ONLY_URL = re.compile(rf"(?:{SCHEME})\S+", re.IGNORECASE)
 _LEADING_PUNCTUATION = re.compile(r"^(?:[.,;:)]{1,3} )+|^[,;:]+")
@@ -166,7 +170,7 @@ _HAS_WORD = re.compile(r"\w")
 
 
 class Blocks:
-    """Collects blocks of lines; a heading waits until something stands under it."""
+    """Collects blocks of lines; a heading is added when text follows under it."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
@@ -178,7 +182,7 @@ class Blocks:
         if self._items:
             self.end_paragraph()
         if self._paragraph and _PUNCTUATION.match(line):
-            self._paragraph[-1] += line  # what it followed was dropped with its line
+            self._paragraph[-1] += line  # what came before it on its line was dropped
         else:
             self._paragraph.append(line)
 
@@ -214,7 +218,7 @@ class Blocks:
 
 
 def _tidy(line: str) -> str:
-    """A finished line, empty if it holds no word or is nothing but an address."""
+    """A finished line; empty if it holds no word, or only an address."""
     line = _LEADING_PUNCTUATION.sub("", " ".join(without_joiners(line).split()))
     if not _HAS_WORD.search(line) or _ONLY_URL.fullmatch(line):
         return ""
@@ -227,7 +231,7 @@ _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 
 
 def place_links(text: str, targets: Sequence[str]) -> tuple[str, tuple[Link, ...]]:
-    """The finished text, clean, and its links; `targets` has the title for the number of each."""
+    """The finished, clean text and its links; `targets` has the title for the number of each link."""
     pieces: list[str] = []
     links: list[Link] = []
     position = 0
@@ -235,7 +239,7 @@ def place_links(text: str, targets: Sequence[str]) -> tuple[str, tuple[Link, ...
         if index % 2:
             number, _, piece = piece.partition(MIDDLE)
             piece = clean(piece)
-            if anchor := piece.strip():  # quotes that went may have left a blank at its ends
+            if anchor := piece.strip():  # removed quotes may have left a blank at its ends
                 start = position + piece.index(anchor)
                 links.append(Link(start, start + len(anchor), targets[int(number)]))
         else:

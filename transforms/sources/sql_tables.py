@@ -2,11 +2,11 @@
 
     enwiki-20240101-page.sql.gz: INSERT INTO `page` VALUES (10,0,'AccessibleComputing',1,...),(12,0,'Anarchism',0,...);
 
-Statements are long (1-16 MB) and rows short, so bytes are read in windows and cut into rows for all of a window at
-once: one pass finds the quotes, backslashes, commas and brackets, the rest works on these places only. Every row is
-checked to have as many values as the table has columns; only the rows and columns wanted become strings and numbers.
+Statements are long (1-16 MB) and rows short, so bytes are read in windows and a whole window is cut into rows at once:
+one pass finds the quotes, backslashes, commas and brackets, the rest works on these places only. Each row must have as
+many values as the table has columns. Only the wanted rows and columns become strings and numbers.
 
-Every defect is a UserError: of a damaged table no part is used, because links would go to other pages than they should.
+Every defect is a UserError: no part of a damaged table is used, because links would lead to wrong pages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FACTS = pa.schema(
         pa.field("is_page", pa.bool_(), nullable=False),  # known to be an article, not a redirect
     ]
 )
-"""What one row of a table says about a page. What the tables say together is found by joining on page_id."""
+"""What one row of a table says about a page. The facts of several tables are joined on page_id."""
 
 NEEDED = {
     "page": ("page_id", "page_namespace", "page_title", "page_is_redirect"),
@@ -50,7 +50,7 @@ NEEDED = {
 """The tables that are read, each with the columns it must have."""
 
 WINDOW = 1 << 18  # bytes cut into rows at once
-MAX_ROW = 1 << 26  # bytes; a value has 16 MB at most, and each of them can be escaped
+MAX_ROW = 1 << 26  # bytes; a value has at most 16 MB, and each byte can be escaped
 _MAX_LINE = 1 << 16  # bytes between statements
 _FETCH = "fetch it again"
 _DUMP = "give <wiki>-<date>-page.sql.gz, -redirect.sql.gz or -page_props.sql.gz of dumps.wikimedia.org"
@@ -73,7 +73,7 @@ _FILE_NAME = re.compile(r"(\w+)-(?:\d{8}|latest)-")
 
 
 def open_table(filesystem: fs.FileSystem, path: str) -> SqlTable:
-    """What a dump holds, by its head. Raises UserError if it is none of the three tables, or is damaged."""
+    """The table in a dump, by the dump's head. Raises UserError if it is none of the three, or is damaged."""
     try:
         head = read_head(filesystem, path)
     except Damaged as damaged:
@@ -83,7 +83,7 @@ def open_table(filesystem: fs.FileSystem, path: str) -> SqlTable:
     name = posixpath.basename(path)
     created = _CREATE.search(head)
     if created is None:
-        raise UserError(f"{path!r} is no SQL dump of a table, for no CREATE TABLE stands at its beginning; {_DUMP}")
+        raise UserError(f"{path!r} is not an SQL dump of a table: it does not begin with a CREATE TABLE; {_DUMP}")
     table = created[1].decode()
     if table not in NEEDED:
         raise UserError(f"{path!r} holds the table {table!r}, not {', '.join(NEEDED)}; {_DUMP}")
@@ -92,16 +92,16 @@ def open_table(filesystem: fs.FileSystem, path: str) -> SqlTable:
     database = _DATABASE.search(head)
     named = _FILE_NAME.match(name)
     if not database and not named:
-        raise UserError(f"{path!r} does not say of which wiki it is; name it <wiki>-<date>-{table}.sql.gz")
+        raise UserError(f"{path!r} does not name its wiki; rename it to <wiki>-<date>-{table}.sql.gz")
     source = database[1].decode() if database else named[1] if named else ""
     return SqlTable(path, name, table, source, columns)
 
 
 def read_facts(filesystem: fs.FileSystem, table: SqlTable, *, batch_rows: int = 1 << 17) -> Iterator[pa.Table]:
-    """What a table says about pages, as tables of FACTS in order of the file, of `batch_rows` rows but for the last.
+    """What a table says about pages (FACTS), in order of the file, in batches of `batch_rows` rows.
 
-    page: the pages of namespace 0; redirect: targets in it, but for those in another wiki; page_props: Wikidata ids and
-    disambiguation pages, of any namespace. Raises UserError where the file is damaged.
+    page: the pages of namespace 0; redirect: targets in namespace 0 of the same wiki; page_props: Wikidata ids and
+    disambiguation pages, of any namespace. Raises UserError if the file is damaged.
     """
     waiting = FACTS.empty_table()
     for facts in _facts(filesystem, table):
@@ -131,23 +131,23 @@ def _unusable(damaged: Damaged) -> UserError:
 def _check_columns(path: str, table: str, columns: tuple[str, ...]) -> None:
     missing = [each for each in NEEDED[table] if each not in columns]
     if missing:
-        raise UserError(f"{path!r} has no {missing[0]!r} in its table {table!r}, so it is not MediaWiki's; {_DUMP}")
+        raise UserError(f"{path!r} has no column {missing[0]!r} in its table {table!r}, which MediaWiki's has; {_DUMP}")
 
 
 # ---- Bytes to rows
 
 
 class Rows(NamedTuple):
-    """Whole rows of a table: value c of row r is `data[edges[r, c] + 1 : edges[r, c + 1]]`, as it is written."""
+    """Whole rows of a table: value c of row r is written `data[edges[r, c] + 1 : edges[r, c + 1]]`."""
 
     data: U8
     edges: I64  # [rows, columns + 1]
-    end: int  # where the bytes of these rows end
+    end: int  # where these rows end in `data`
     closed: bool  # whether the statement ends there
 
 
 class NotRows(Exception):
-    """Bytes that are no rows of a table; `at` is where the first wrong row begins in them."""
+    """Bytes that are not rows of a table; the first wrong row begins at the byte `at`."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -160,9 +160,14 @@ _BLANK[list(b" \t\r\n")] = True
 
 
 def cut_rows(data: bytes | memoryview, *, columns: int) -> Rows:
-    """The rows that stand whole at the beginning of some bytes, up to the end of their statement; raises NotRows.
+    """The whole rows at the beginning of some bytes, up to the end of their statement. Raises NotRows.
 
-    "(1,'a'),(2,'b');": rows are parted by commas, with blanks behind them in newer dumps.
+    Rows are separated by commas, in newer dumps with blanks after them. The marks that count are outside of quotes: the
+    bracket, the commas between values, the bracket, and the comma or ";" after it. The comma in 'b,c' does not count.
+
+    >>> rows = cut_rows(b"(1,'a'),(2,'b,c');", columns=2)
+    >>> rows.edges.tolist(), rows.end, rows.closed
+    ([[0, 2, 6], [8, 10, 16]], 18, True)
     """
     raw = np.frombuffer(data, dtype=np.uint8)
     marks = raw - np.uint8(_QUOTE) <= _CLOSE - _QUOTE  # a quote or a bracket
@@ -176,12 +181,11 @@ def cut_rows(data: bytes | memoryview, *, columns: int) -> Rows:
     outside = (np.cumsum(quote) & 1) == 0
     outside &= ~quote
     at, kind = at[outside], kind[outside]
-    # Each row is as many marks: a bracket, the commas between values, a bracket, and a comma or the end.
     width = columns + 2
     ends = np.flatnonzero(kind == _END)
     stop = int(ends[0]) + 1 if len(ends) else len(kind)
     rows = stop // width
-    behind = at[rows * width :]
+    after = at[rows * width :]
     at, kind = at[: rows * width].reshape(rows, width), kind[: rows * width].reshape(rows, width)
     right = (kind[:, 0] == _OPEN) & (kind[:, 1:-2] == _COMMA).all(axis=1) & (kind[:, -2] == _CLOSE)
     right &= at[:, -1] == at[:, -2] + 1
@@ -195,16 +199,16 @@ def cut_rows(data: bytes | memoryview, *, columns: int) -> Rows:
     if not right.all():
         raise NotRows(int(begin[np.argmin(right)]))
     if len(ends) and stop % width:
-        raise NotRows(int(behind[0]))
+        raise NotRows(int(after[0]))
     end = int(at[-1, -1]) + 1 if rows else 0
     return Rows(raw, at[:, :-1], end, bool(len(ends)))
 
 
 def _unescaped(at: I64, kind: U8) -> tuple[I64, U8]:
-    """Marks but for the backslashes and those that a backslash escapes."""
+    """The marks without the backslashes and what they escape: of \\\\\\' (two escapes) nothing, of \\\\' the quote."""
     backslash = kind == _BACKSLASH
     places = at[backslash]
-    # In a run of backslashes the first escapes the second.
+    # Every other backslash of a run escapes the byte after it, beginning with the first.
     first = np.ones(len(places), dtype=bool)
     first[1:] = places[1:] != places[:-1] + 1
     number = np.arange(len(places))
@@ -225,7 +229,7 @@ _MOST_DIGITS = 18  # of a number of 64 bits
 
 
 class _Block(NamedTuple):
-    """Rows and their values by the column's name; `rows` of a method are numbers of rows."""
+    """Rows, and their values by the name of the column. The argument `rows` of a method has numbers of rows."""
 
     rows: Rows
     columns: tuple[str, ...]
@@ -235,11 +239,11 @@ class _Block(NamedTuple):
         return np.arange(len(self.rows.edges))
 
     def having(self, column: str, written: bytes) -> I64:
-        """The rows whose value of a column is written like this."""
+        """The rows whose value in a column is written like this."""
         return np.flatnonzero(self.are(column, self.every(), written))
 
     def are(self, column: str, rows: I64, *written: bytes) -> Bools:
-        """Which of the rows have a value that is written in one of these ways."""
+        """Which of the rows have a value written in one of these ways."""
         start, end = self._spans(column, rows)
         found = np.zeros(len(rows), dtype=bool)
         for each in written:
@@ -252,13 +256,13 @@ class _Block(NamedTuple):
         return self._numbers(column, *self._spans(column, rows))
 
     def items(self, column: str, rows: I64) -> I64:
-        """The numbers of Wikidata ids."""
+        """The numbers of Wikidata ids: 42 for 'Q42'."""
         start, end = self._strings(column, rows)
         self._must(column, (end > start) & (self.rows.data[start] == ord("Q")), start, "no Wikidata id")
         return self._numbers(column, start + 1, end)
 
     def titles(self, column: str, rows: I64) -> pa.StringArray:
-        """Titles, with spaces as documents have them."""
+        """Titles, with spaces for underscores as in documents."""
         start, end = self._strings(column, rows)
         texts = slice_strings(self.rows.data, start, end)
         try:
@@ -266,7 +270,7 @@ class _Block(NamedTuple):
         except pa.ArrowInvalid:
             utf8 = np.array([_is_utf8(each) for each in texts.cast(pa.binary()).to_pylist()], dtype=bool)
             self._must(column, utf8, start, "bytes that are not UTF-8")
-        # Whatever is escaped is so by a backslash or a quote.
+        # Escapes are written with a backslash or a second quote.
         marks = [pc.match_substring(texts, mark).to_numpy(zero_copy_only=False) for mark in ("\\", "'")]
         escaped = np.logical_or(*marks)
         if escaped.any():
@@ -279,12 +283,12 @@ class _Block(NamedTuple):
         return pc.replace_substring(texts, "_", " ")
 
     def _spans(self, column: str, rows: I64) -> tuple[I64, I64]:
-        """Where the values of a column stand in the data."""
+        """Where the values of a column begin and end in the data."""
         number = self.columns.index(column)
         return self.rows.edges[rows, number] + 1, self.rows.edges[rows, number + 1]
 
     def _strings(self, column: str, rows: I64) -> tuple[I64, I64]:
-        """Where the strings of a column stand, without what is around them; NULL is as an empty one."""
+        """Where the strings of a column begin and end, without quotes and `_BINARY`; NULL is an empty string."""
         data = self.rows.data
         start, end = self._spans(column, rows)
         start = start + len(_BINARY) * self._at(start, _BINARY)
@@ -306,7 +310,7 @@ class _Block(NamedTuple):
         return values
 
     def _at(self, start: I64, written: bytes) -> Bools:
-        """Where in the data these bytes stand."""
+        """Whether the data holds these bytes at each `start`."""
         data = self.rows.data
         found = np.ones(len(start), dtype=bool)
         for place, byte in enumerate(written):
@@ -334,7 +338,7 @@ _BETWEEN = re.compile(
     rb"\s*(?:$|--|/\*|#|\)|`"
     rb"|(?:PRIMARY|UNIQUE|FULLTEXT|KEY|INDEX|CONSTRAINT|CREATE|DROP|ALTER|LOCK|UNLOCK|SET|USE|START|BEGIN|COMMIT)\b)"
 )
-"""Lines that stand between the statements that insert rows."""
+"""Lines between the statements that insert rows."""
 _INSERTS = re.compile(rb"\s*(?:INSERT|REPLACE)\b")
 _INSERT = re.compile(
     rb"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+`?(\w+)`?\s*(?:\(([\w`,\s]+)\)\s*)?VALUES\s*(?=\()"
@@ -342,18 +346,18 @@ _INSERT = re.compile(
 
 
 class _Reader:
-    """Cuts a stream of bytes into blocks of rows; keeps no more of it than a window or a row."""
+    """Cuts a stream of bytes into blocks of rows; has at most a window or a row of it in memory."""
 
     def __init__(self, table: SqlTable, *, exact: bool) -> None:
         self._table = table
         self._exact = exact  # a byte of the stream is a byte of the file
         self._bytes = b""
         self._position = 0  # of the first of these bytes in the stream
-        self._wanted = WINDOW  # as many bytes are collected before they are looked at
+        self._wanted = WINDOW  # how many bytes to collect before they are read
         self._more: list[bytes] = []
         self._size = 0
         self._origins: deque[tuple[int, int]] = deque()  # position in the stream, offset in the file
-        self._columns: tuple[str, ...] = ()  # of the statement we are in, if any
+        self._columns: tuple[str, ...] = ()  # of the current statement; () between statements
         self._begun = self._complete = False
 
     def add(self, stored: int, data: bytes) -> Iterator[_Block]:
@@ -364,7 +368,7 @@ class _Reader:
             yield from self._look(last=False)
 
     def finish(self, size: int) -> Iterator[_Block]:
-        """The end of the file, which has `size` bytes as stored."""
+        """The blocks up to the end of the file, whose stored size is `size` bytes."""
         yield from self._look(last=True)
         if self._columns:
             raise self._error("ends inside a statement", size)
@@ -372,7 +376,7 @@ class _Reader:
             raise self._error("ends before the end of its table, so rows may be missing,", size)
 
     def damaged(self, what: str, at: int) -> UserError:
-        """An error at a place of the bytes that are looked at."""
+        """An error at an offset in the current bytes."""
         return self._error(what, self._stored(self._position + at))
 
     def _error(self, what: str, byte: int) -> UserError:
@@ -393,7 +397,7 @@ class _Reader:
                 begin = at
             if begin == at:
                 break
-            # What an error of a block's values names is counted from the block.
+            # Errors in the values of a block count from the block's beginning.
             self._position += begin - at
             at = begin
         self._bytes = self._bytes[at:]
@@ -404,9 +408,9 @@ class _Reader:
         self._wanted = max(WINDOW, 2 * len(self._bytes))
 
     def _cut(self, at: int) -> Rows | None:
-        """The rows that stand whole from a byte on, None if there are none."""
+        """The whole rows from a byte on; None if there are none."""
         view = memoryview(self._bytes)
-        # A statement mostly ends where a line does. If no row ends before that we look as far as we can.
+        # Most statements end with a line, so look up to the end of the line first, and then at everything.
         near = min(at + WINDOW, len(view))
         line = self._bytes.find(b";\n", at, near) + 1
         for end in (line or near, len(view)):
@@ -422,7 +426,7 @@ class _Reader:
         return None
 
     def _find_statement(self, at: int, *, last: bool) -> int:
-        """Where the rows of the next statement begin, else the first line that is not there as a whole."""
+        """Where the rows of the next statement begin, or else the first line that is not complete yet."""
         first = at
         while at < len(self._bytes):
             end = self._bytes.find(b"\n", at)
@@ -445,12 +449,12 @@ class _Reader:
             at += len(line) + 1
         else:
             return len(self._bytes)
-        raise self.damaged("holds what is no statement of a dump", at - first)
+        raise self.damaged("holds a line that no dump has", at - first)
 
     def _columns_of(self, insert: re.Match[bytes]) -> tuple[str, ...]:
         path, table = self._table.path, self._table.table
         if (name := insert[1].decode()) != table:
-            raise UserError(f"{path!r} holds rows of {name!r} beside those of {table!r}; dump each table by itself")
+            raise UserError(f"{path!r} holds rows of {name!r} besides those of {table!r}; dump each table by itself")
         if not insert[2]:
             return self._table.columns
         columns = tuple(re.findall(r"\w+", insert[2].decode()))
@@ -495,7 +499,7 @@ def _properties(block: _Block) -> pa.Table:
 
 
 def _table(*, page_id: I64, **known: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
-    """Facts; of the columns that are not given nothing is known."""
+    """FACTS; columns that are not given are unknown."""
     nothing = np.zeros(len(page_id), dtype=np.int64)
     blank = pa.repeat("", len(page_id))
     columns = {

@@ -1,7 +1,7 @@
-"""Raw bytes of an input file, whole or not at all: decompressed in bounded memory, every defect an error.
+"""The raw bytes of an input file: decompressed in bounded memory, every defect an error.
 
-Libraries that open compressed files tend to stop in silence where the file stops; here a file that ends inside a
-stream, holds damaged data, or goes on with bytes that belong to no stream raises `Damaged`.
+Libraries that open compressed files tend to stop silently at the end of the file. Here a file that ends inside a
+stream, holds damaged data, or has bytes after a stream that begin no other stream raises `Damaged`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from transforms.sources.bzip2 import (
 
 BLOCK = 1 << 20  # bytes asked of the filesystem at once
 PIECE = 1 << 16  # bytes given to a decompressor at once: the resolution of offsets in damaged or compressed files
-STEP = 1 << 20  # most bytes taken from a decompressor at once
+STEP = 1 << 20  # at most this many bytes are taken from a decompressor at once
 
-# A stored zstd block is 4 bytes at least and gives 128 KiB at most: a piece this small cannot give more than 32 MiB.
+# A stored zstd block has at least 4 bytes and gives at most 128 KiB, so a piece of this size gives at most 32 MiB.
 ZSTD_PIECE = 1 << 10
-ZSTD_WINDOW = 1 << 27  # bytes that are kept in memory; more only if asked for with zstd --long
+ZSTD_WINDOW = 1 << 27  # bytes kept in memory; only files made with zstd --long need more
 
 MAGIC = {
     "bz2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),
@@ -48,11 +48,11 @@ REMEDY = "fetch it again or pass --on-corrupt=skip"
 
 
 class Damaged(Exception):
-    """An input file is not what it should be.
+    """A defect of an input file.
 
-    `reason` is "truncated" (it ends inside a stream) or "corrupt" (a stream does not decompress, or bytes follow that
-    begin no other). `byte` is the offset in the file as stored. `resume` is where `chunks`
-    can look for more, None where nothing behind the damage can be read.
+    `reason` is "truncated" (the file ends inside a stream) or "corrupt" (a stream cannot be decompressed, or the bytes
+    after it begin no other). `byte` is the offset in the stored file. `resume` is where `chunks` can continue, None if
+    nothing after the damage can be read.
     """
 
     def __init__(self, path: str, reason: str, byte: int, what: str, *, resume: int | None = None) -> None:
@@ -64,9 +64,9 @@ class Damaged(Exception):
 
 
 def codec_of(path: str, head: bytes) -> str:
-    """The compression of a file that begins with `head`, its first bytes as stored: none, bz2, gzip or zstd.
+    """The compression of a file whose stored bytes begin with `head`: none, bz2, gzip or zstd.
 
-    The bytes decide. The name counts only where they are neither compressed nor text: then the file is damaged.
+    The bytes decide. The name counts only if they are neither compressed nor text: then Damaged is raised.
     """
     for codec, magic in MAGIC.items():
         if magic.match(head):
@@ -83,12 +83,12 @@ def codec_of(path: str, head: bytes) -> str:
 def chunks(
     filesystem: fs.FileSystem, path: str, *, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """The decompressed bytes of what begins in [start, end) of a file, as (stored offset, some bytes).
+    """The decompressed bytes of what begins in [start, end) of a stored file, as (stored offset, some bytes).
 
-    Plain files: exactly those bytes. bz2: the blocks whose first bit lies in the range, each of them to its end.
-    gzip and zstd cannot be entered midway: all of it belongs to the range that begins at 0. The offset is where the
-    bytes begin (plain), or the block (bz2) or the piece of compressed input that gave them; for the same file it does
-    not depend on the range. Raises Damaged; what came before it is good.
+    Plain files: exactly these bytes. bz2: the blocks whose first bit is in the range, each as a whole. gzip and zstd
+    cannot be entered in the middle: the whole file belongs to the range that begins at 0. The offset is that of the
+    bytes (plain), of their block (bz2), or of the piece of compressed input that gave them; it does not depend on the
+    range. Raises Damaged; the bytes before it are good.
     """
     with filesystem.open_input_file(path) as file:
         source = _Input(file)
@@ -109,7 +109,7 @@ def chunks(
 
 
 def read_head(filesystem: fs.FileSystem, path: str, size: int = 1 << 16) -> bytes:
-    """The first `size` decompressed bytes, fewer where the file ends or is damaged; Damaged if nothing can be read."""
+    """The first `size` decompressed bytes, fewer if the file ends or is damaged. Damaged if nothing can be read."""
     head = b""
     try:
         for _, data in chunks(filesystem, path):
@@ -123,7 +123,7 @@ def read_head(filesystem: fs.FileSystem, path: str, size: int = 1 << 16) -> byte
 
 
 class _Input:
-    """A file read forwards in large blocks, with the last bytes taken put back where a stream ended before them."""
+    """A file read forwards in large blocks. The last bytes can be put back, if a stream ended before them."""
 
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
@@ -148,7 +148,7 @@ class _Input:
         return taken
 
     def put_back(self, size: int) -> None:
-        """At most what the last `take` gave."""
+        """Puts back at most as many bytes as the last `take` gave."""
         self._at -= size
         self.position -= size
 
@@ -159,7 +159,7 @@ class _Input:
 
 
 class _Bz2File:
-    """The marks of a bzip2 file from a byte on, and what lies between them; keeps the bytes of a few blocks."""
+    """The marks of a bzip2 file from a byte on, and the blocks between them; has a few blocks in memory."""
 
     def __init__(self, file: pa.NativeFile, start: int) -> None:
         self._file = file
@@ -168,9 +168,9 @@ class _Bz2File:
         self._marks: list[Mark] = []  # in these bytes, by their bits in the file
 
     def mark(self, bit: int, *, before: int, keep: int | None = None) -> Mark | None:
-        """The first mark at a bit of the file or behind it, if it begins before the byte `before`.
+        """The first mark at or after a bit of the file, if it begins before the byte `before`.
 
-        Bytes before `keep`, or else all before the mark, will not be asked for again.
+        Bytes before `keep` may be dropped; by default all before the mark.
         """
         while (index := bisect_left(self._marks, (bit,))) == len(self._marks):
             end = self._begin + len(self._bytes)
@@ -180,11 +180,11 @@ class _Bz2File:
         return self._marks[index] if self._marks[index].bit < 8 * before else None
 
     def following(self, mark: Mark, block: Mark) -> Mark | None:
-        """The next mark, if it is near enough to end the block at `block`."""
+        """The next mark, if it is close enough to end the block at `block`."""
         return self.mark(mark.bit + 1, before=block.bit // 8 + MAX_BLOCK, keep=block.bit // 8)
 
     def preceding(self, mark: Mark) -> Mark | None:
-        """The last beginning of a block that is near enough to reach beyond a mark behind it."""
+        """The last beginning of a block before a mark, if it is close enough for its block to reach past the mark."""
         begin = max(0, mark.bit // 8 - MAX_BLOCK)
         bits = (8 * begin + each.bit for each in find_marks(self.read(begin, mark.bit // 8)) if not each.is_end)
         return max((Mark(bit, is_end=False) for bit in bits), default=None)
@@ -196,7 +196,7 @@ class _Bz2File:
         return self._file.read_at(end - begin, begin)
 
     def block(self, mark: Mark, end: Mark) -> bytes:
-        """What the block between two marks holds; raises NotABlock."""
+        """The decompressed block between two marks. Raises NotABlock."""
         first = mark.bit // 8
         return read_block(self.read(first, -(-end.bit // 8)), mark.bit - 8 * first, end.bit - 8 * first)
 
@@ -208,17 +208,17 @@ class _Bz2File:
         kept = max(0, keep - self._begin)
         self._bytes = self._bytes[kept:] + more
         self._begin += kept
-        known = self._marks[-1].bit if self._marks else -1  # may lie in the overlap as a whole
+        known = self._marks[-1].bit if self._marks else -1  # all of it may be in the overlap
         found = [Mark(base + mark.bit, mark.is_end) for mark in find_marks(overlap + more) if base + mark.bit > known]
         self._marks = [mark for mark in self._marks if mark.bit >= 8 * self._begin] + found
         return bool(more)
 
 
 def _bz2_blocks(path: str, file: pa.NativeFile, start: int, limit: int) -> Iterator[tuple[int, bytes]]:
-    """The blocks whose first bit lies in the bytes [start, limit), each whole and its CRC checked.
+    """The blocks whose first bit is in the bytes [start, limit), each as a whole and with its CRC checked.
 
-    Whether a mark is one is told by the bytes around it alone, so all ranges agree: it is none if the mark before it
-    begins a block that goes on to the mark behind it.
+    A mark may also be chance data inside a block: then the mark before it begins a block that continues to the mark
+    after it. The bytes around a mark decide this, so all ranges agree.
     """
     source = _Bz2File(file, start)
     size = file.size()
@@ -226,7 +226,7 @@ def _bz2_blocks(path: str, file: pa.NativeFile, start: int, limit: int) -> Itera
     while mark is not None:
         following = source.following(mark, mark)
         if mark.is_end:
-            fault = _fault_behind_stream(path, source, mark, size)
+            fault = _fault_after_stream(path, source, mark, size)
         else:
             data, following, fault = _block(path, source, mark, following, size)
             for at in range(0, len(data), STEP):
@@ -239,7 +239,7 @@ def _bz2_blocks(path: str, file: pa.NativeFile, start: int, limit: int) -> Itera
 def _block(
     path: str, source: _Bz2File, mark: Mark, end: Mark | None, size: int
 ) -> tuple[bytes, Mark | None, Damaged | None]:
-    """What the block at a mark holds, the mark that ends it, and what is wrong with it."""
+    """The decompressed block at a mark, the mark that ends it, and what is wrong with it."""
     byte = mark.bit // 8
     if end is None:
         rest = source.read(byte, min(byte + MAX_BLOCK, size))
@@ -249,7 +249,7 @@ def _block(
     try:
         return source.block(mark, end), end, None
     except NotABlock as error:
-        # The mark that seems to end it may be a part of its data.
+        # The mark that seems to end the block may be a part of its data.
         if (beyond := source.following(end, mark)) is not None:
             with suppress(NotABlock):
                 return source.block(mark, beyond), beyond, None
@@ -257,19 +257,19 @@ def _block(
         return b"", end, Damaged(path, "corrupt", byte, what, resume=byte + 1)
 
 
-def _fault_behind_stream(path: str, source: _Bz2File, mark: Mark, size: int) -> Damaged | None:
-    """What is wrong behind the end of a stream: another must begin there, or the file end."""
-    behind = -(-(mark.bit + END_BITS) // 8)
-    begin = source.read(behind, behind + BZ2_START_BYTES) if behind < size else b""
-    if behind > size or (0 < len(begin) < BZ2_START_BYTES and b"BZh".startswith(begin[:3])):
+def _fault_after_stream(path: str, source: _Bz2File, mark: Mark, size: int) -> Damaged | None:
+    """What is wrong after the end of a stream: another stream must begin there, or the file must end."""
+    end = -(-(mark.bit + END_BITS) // 8)
+    begin = source.read(end, end + BZ2_START_BYTES) if end < size else b""
+    if end > size or (0 < len(begin) < BZ2_START_BYTES and b"BZh".startswith(begin[:3])):
         return Damaged(path, "truncated", size, "ends inside a bz2 stream")
     if begin and not MAGIC["bz2"].match(begin):
-        return Damaged(path, "corrupt", behind, "goes on after a bz2 stream with other bytes", resume=behind)
+        return Damaged(path, "corrupt", end, "goes on after a bz2 stream with other bytes", resume=end)
     return None
 
 
 def _lies_in_block(source: _Bz2File, mark: Mark, following: Mark | None) -> bool:
-    """Whether a mark is no mark: a part of the data of a block that begins before it."""
+    """Whether a mark is data of a block that begins before it."""
     preceding = source.preceding(mark)
     if preceding is None or following is None:
         return False
@@ -281,7 +281,7 @@ def _lies_in_block(source: _Bz2File, mark: Mark, following: Mark | None) -> bool
 
 
 def _gzip_member(path: str, source: _Input) -> Generator[tuple[int, bytes], None, bool]:
-    """One member; returns whether another follows."""
+    """One member of a gzip file; returns whether another follows."""
     if not MAGIC["gzip"].match(source.peek(3)):
         while piece := source.take(PIECE):
             if piece.strip(b"\0"):  # zeros may fill the last block of a tape or a disk
@@ -309,7 +309,7 @@ def _gzip_member(path: str, source: _Input) -> Generator[tuple[int, bytes], None
 
 
 def _zstd_frame(path: str, source: _Input) -> Generator[tuple[int, bytes], None, bool]:
-    """One frame; returns whether another follows."""
+    """One frame of a zstd file; returns whether another follows."""
     if not MAGIC["zstd"].match(source.peek(4)):
         reason = "truncated" if len(source.peek(4)) < 4 else "corrupt"
         raise Damaged(path, reason, source.position, "goes on after a zstd frame with other bytes")

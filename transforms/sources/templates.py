@@ -1,8 +1,9 @@
-"""What is kept of a template where losing it would break the sentence around it.
+"""The templates that are kept, because without them the sentence around them would break.
 
-Templates are programs of the wiki that a dump does not run. Most of them (boxes, citations, notices) are no part of
-the prose and vanish. The few here stand for words, numbers or signs; each is given as the wikitext that it stands
-for: a number is the positional argument to keep (-1: the last), a string is that string, a function computes it.
+Templates are programs of the wiki, and a dump holds only their calls. Most of them (boxes, citations, notices) are not
+a part of the prose and are dropped. The few listed here represent words, numbers or signs. Each is given as the
+wikitext that replaces it: a number is the positional argument to keep (-1: the last), a string is that string, a
+function computes it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import NamedTuple, TypeAlias
 
 
 class Arguments(NamedTuple):
-    """A template's arguments, stripped; positional ones may also have been given by number (`1=`)."""
+    """A template's arguments, stripped; positional ones may also be given by number (`1=`)."""
 
     positional: list[str]
     named: dict[str, str]
 
     def at(self, index: int) -> str:
-        """The positional argument, counted from 0 or from the end; empty if there is none."""
+        """A positional argument, counted from 0 or with -1 from the end; empty if there is none."""
         try:
             return self.positional[index]
         except IndexError:
@@ -37,7 +38,7 @@ _NAME = re.compile(r"[\w -]{1,40}")
 
 
 def parse_arguments(content: str) -> Arguments:
-    """The arguments in what stands between a template's braces; nested templates are expanded already."""
+    """The arguments in the content of a template's braces, in which nested templates are expanded already."""
     parts = (_split_outside_links(content) if "[[" in content else content.split("|"))[1:]
     positional: list[str] = []
     named: dict[str, str] = {}
@@ -54,9 +55,9 @@ def parse_arguments(content: str) -> Arguments:
 
 
 def _split_outside_links(content: str) -> list[str]:
-    """The parts between pipes; a pipe belongs to a link if the next bracket is the link's end."""
+    """The parts between pipes. A pipe belongs to a link if the next bracket ends the link."""
     parts = [""]
-    start = 0  # of the part at hand
+    start = 0  # of the current part
     for match in _TO_BRACKET.finditer(content):
         if match[2] != "]]":
             at = match.start()
@@ -70,7 +71,7 @@ def _split_outside_links(content: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def expansion_of(name: str) -> Expansion | None:
-    """How to expand the template of this name as written, None if it vanishes."""
+    """How to expand the template with this name, as written; None if it is dropped."""
     name = re.sub(r"[\s_]+", " ", name).strip().lower()
     name = re.sub(r"^(?:safesubst|subst|template|msg) ?: ?", "", name)
     if name.startswith("formatnum:"):
@@ -81,7 +82,7 @@ def expansion_of(name: str) -> Expansion | None:
 
 
 def expand(expansion: Expansion, content: str) -> str:
-    """The wikitext that stands for a kept template; `content` is what stands between its braces."""
+    """The wikitext that replaces a kept template; `content` is what its braces hold."""
     if isinstance(expansion, str):
         return expansion
     arguments = parse_arguments(content)
@@ -90,7 +91,7 @@ def expand(expansion: Expansion, content: str) -> str:
     return expansion(arguments)
 
 
-# Functions named for what they make of the arguments.
+# Functions from arguments to wikitext, named after their result.
 
 
 def _labelled(language: str) -> Expansion:
@@ -215,7 +216,7 @@ def _ship(prefix: str, a: Arguments) -> str:
     name = f"{prefix} {a.at(0)}".strip()
     if not a.at(0):
         return ""
-    if "[[" in name:  # it is a link already; written twice in each of a hundred templates around it, it would explode
+    if "[[" in name:  # already a link; doubled by each of a hundred templates around it, it would explode
         return name
     return f"[[{name} ({a.at(1)})|{name}]]" if a.at(1) else f"[[{name}]]"
 
@@ -296,7 +297,7 @@ _TABLE: tuple[tuple[Expansion, str], ...] = (
     ("π", "pi"),
     ("CO2", "co2"),
     ("H2O", "h2o"),
-    # Text in another dress
+    # Text in another form
     (0, "nowrap, nobr, nobreak, nowraplinks, j, small, smaller, big, bigger, large, larger, huge, center, midsize"),
     (0, "nobold, noitalic, normal, em, strong, bold, italic, italics, smallcaps, sc, smallcaps all, underline"),
     (0, "abbr, abbrv, tooltip, abbrlink, vanchor, visible anchor, linktext, longitem, proper name, not a typo"),

@@ -1,16 +1,16 @@
-"""Plain text in one form, whatever the source: so that a phrase counts alike wherever it was written.
+"""Plain text in one form, so that a phrase is the same phrase in every source.
 
-Characters (`clean`): newlines are "\\n"; every other kind of blank is a space; what has no width (U+2060, U+200B, soft
-hyphens, byte order marks, directional marks) and control characters are removed; C1 controls are read as the
-Windows-1252 characters that they nearly always are; curly quotes and apostrophes are straight, because half of the
-world's text ("don't") has them straight already and parsers' and encoders' training text does; U+2026 is three full
-stops, the non-breaking hyphen a hyphen, and a two-em dash two em dashes, for the same reason. Accented letters are
-composed (NFC). En and em dashes, primes, guillemets, fractions and letters of any script stay as they are.
+Characters (`clean`): newlines are "\\n", and every other kind of blank becomes a space. Characters of no width (U+2060,
+U+200B, soft hyphens, byte order marks, directional marks) and control characters are removed. C1 controls are read as
+Windows-1252 characters, which they nearly always are. Curly quotes and apostrophes become straight, because half of
+all text ("don't") and the training text of parsers and encoders have them straight. For the same reason U+2026 becomes
+three full stops, the non-breaking hyphen a hyphen, and a two-em dash two em dashes. Accented letters are composed
+(NFC). En and em dashes, primes, guillemets, fractions and letters of any script stay as they are.
 
 Lines (`tidy`): no blank at the ends of a line, one space for a run of blanks, one empty line for several.
 
-Paragraphs (`plain_text`): text that was wrapped at a fixed width, as Project Gutenberg's is, gets one line a
-paragraph; verse, tables, addresses and headings keep their lines. Text that is not wrapped keeps all its lines.
+Paragraphs (`plain_text`): text wrapped at a fixed width, such as Project Gutenberg's, gets one line for each paragraph;
+verse, tables, addresses and headings keep their lines. Text that is not wrapped keeps all its lines.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 UNKNOWN_TOKEN = "\ufffd"
-"""Stands for a word that the input withholds (<unk> in WikiText); no phrase should contain it."""
+"""Represents a word that the input withholds (<unk> in WikiText); no phrase contains it."""
 
 
 def clean(text: str) -> str:
-    """The same text in our characters; idempotent. Newlines stay newlines and tabs stay tabs.
+    """The text with its characters in one form (see the module's docstring); newlines and tabs stay. Idempotent.
 
-    Of more than 30 combining marks on one character the first 30 stay.
+    At most 30 combining marks on one character stay.
     """
     if len(text) <= _PIECE:
         return _clean(text)
@@ -56,7 +56,7 @@ def _clean(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """Lines without blanks around them, blanks and empty lines never twice, nothing empty at either end."""
+    """Lines without blanks at their ends, single spaces and single empty lines, no empty line at either end."""
     text = _BLANKS.sub(" ", text.replace("\t", " ")).replace(" \n", "\n").replace("\n ", "\n")
     return _EMPTY_LINES.sub("\n\n", text).strip()
 
@@ -69,9 +69,9 @@ def plain_text(text: str) -> str:
     return tidy(text)
 
 
-# A joiner means something between letters of scripts that join (Persian, Hindi) and between emoji, never beside Latin.
+# A joiner has a meaning between letters of joining scripts (Persian, Hindi) and between emoji, but not next to Latin.
 USELESS_JOINER = re.compile("(?<![^\u0000-\u02ff])[\u200c\u200d]|[\u200c\u200d](?![^\u0000-\u02ff])")
-# A text is cleaned in pieces, because a substitution lists all that it joins again. Nothing reaches over a cut.
+# A text is cleaned in pieces, because a substitution first lists all its parts. No match crosses a cut.
 _PIECE = 1 << 18
 _CUT = re.compile(r"\n|(?=[ A-Za-z0-9])")
 _CARRIAGE_RETURNS = re.compile(r"\r+\n|\r")
@@ -81,7 +81,7 @@ _EMPTY_LINES = re.compile("\n\n\n+")
 
 @lru_cache(maxsize=1)
 def _marks() -> re.Pattern[str]:
-    """Runs of combining marks that are too long: normalising takes time in the square of their length."""
+    """Runs of combining marks that are too long: normalising them takes quadratic time."""
     marks = "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code)))
     return re.compile(f"([{marks}]{{30}})[{marks}]+")
 
@@ -106,7 +106,7 @@ def _replacements() -> dict[str, str]:
 _REPLACEMENTS = _replacements()
 _ODD = re.compile("[" + "".join(map(re.escape, sorted(_REPLACEMENTS))) + "]")
 REMOVED = "".join(sorted(odd for odd, replacement in _REPLACEMENTS.items() if not replacement))
-"""Characters that `clean` takes away."""
+"""Characters that `clean` removes."""
 
 # ---- Typewriter conventions of plain-text books
 
@@ -126,8 +126,8 @@ _DASHES = re.compile(r"--+")
 
 
 def without_typewriter_marks(text: str) -> str:
-    """What plain-text books write for what type cannot show: _italics_, =bold=, ``quotes'', "--" for a
-    dash, [Illustration], [Footnote 1: its text], rows of stars.
+    """The text without the marks of plain-text books: _italics_, =bold=, ``quotes'', "--" for a dash, [Illustration],
+    [Footnote 1: its text], rows of stars.
 
     For books only: elsewhere an underscore or two hyphens can be part of a name or of code.
     """
@@ -146,19 +146,19 @@ _LIST_ITEM = re.compile(r"(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|[-*•])\s")
 _SENTENCE_END = re.compile(r"[.!?:][\"')\]]*$")
 _WORD = re.compile(r"\w+(?:-\w+){0,20}")
 
-_MIN_BREAKS = 3  # fewer line breaks inside paragraphs prove nothing
-_MIN_WIDTH = 40  # narrower is verse or a list
+_MIN_BREAKS = 3  # with fewer line breaks inside paragraphs, the text does not count as wrapped
+_MIN_WIDTH = 40  # narrower text is verse or a list
 
 
 def wrap_width(text: str) -> int:
-    """The width at which the text's lines were wrapped, in code points; 0 if they were not.
+    """The width at which the lines of a text are wrapped, in code points; 0 if they are not.
 
-    A program that fills lines breaks a sentence anywhere, and only where the next word would not have fitted. So
-    among the lines that a lower-case line continues nearly all are full. Verse, lists, one sentence a line and one
-    paragraph a line have few such lines, or few that are full.
+    A program that wraps lines breaks a sentence anywhere, but only where the next word does not fit. So nearly all
+    lines that are continued by a lower-case line are full. Verse, lists, and texts with one sentence or one paragraph
+    a line have few such lines, or few that are full.
     """
     breaks = 0
-    continued: Counter[tuple[int, int]] = Counter()  # the width of a line and what it needed for one word more
+    continued: Counter[tuple[int, int]] = Counter()  # the width of a line, and the width with one more word
     for above, below in pairwise(_lines(text)):
         if above and below:
             breaks += 1
@@ -175,7 +175,7 @@ def wrap_width(text: str) -> int:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text and where each begins, one at a time: a text can be all newlines."""
+    """The lines of a text and where each begins, one at a time, because a text may consist of newlines only."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield start, text[start:end]
@@ -185,12 +185,12 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
 
 def _lines(text: str) -> Iterator[str]:
     for _, line in lines_of(text):
-        # Nobody wraps at ten thousand characters, and tabs would make them many times as many.
+        # Lines this long are not wrapped, and expanding tabs would make them many times longer.
         yield (line.expandtabs() if "\t" in line and len(line) < 10_000 else line).rstrip()
 
 
 def unwrap(text: str, width: int) -> str:
-    """One line a paragraph for text wrapped at `width`; an empty line between blocks that had one."""
+    """Text wrapped at `width` with one line for each paragraph; empty lines between blocks stay."""
     words = frozenset(word[0] for word in _WORD.finditer(text.lower())) if "-\n" in text else frozenset()
     out: list[str] = []
     for block in _blocks(_lines(text)):
@@ -213,12 +213,12 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _needed(above: str, below: str) -> int:
-    """The width that a line needed to take the next line's first word as well."""
+    """The width of a line with the next line's first word added."""
     return len(above) + 1 + len(below.split(None, 1)[0])
 
 
 def _continues(line: str) -> bool:
-    """Whether a line begins as the middle of a sentence does."""
+    """Whether a line begins like the middle of a sentence."""
     return line.lstrip(" \"'([_—-")[:1].islower()
 
 
@@ -227,17 +227,17 @@ def _indent(line: str) -> int:
 
 
 def _is_prose(block: Sequence[str], width: int) -> bool:
-    """Whether the line breaks of a block are the wrapping's, not the author's."""
+    """Whether the line breaks of a block come from wrapping, not from the author."""
     breaks = list(pairwise(block))
     if not breaks or sum(bool(_TABLE_ROW.search(line)) for line in block) * 2 > len(block):
         return False
     needed = [_needed(above, below) for above, below in breaks]
     full = sum(need >= 0.9 * width for need in needed)
     continued = sum(map(_continues, block[1:]))
-    if not full:  # a quotation set in from both sides; or verse, an address, a list
+    if not full:  # a quotation indented on both sides, or verse, an address, a list
         full = sum(need >= max(map(len, block)) for need in needed)
         return len(breaks) >= _MIN_BREAKS and full >= 0.7 * len(breaks) and continued >= 0.5 * len(breaks)
-    if not continued:  # every line begins as a line of verse does
+    if not continued:  # every line begins like a line of verse
         indented = min(map(_indent, block)) > 0
         return full == len(breaks) and len(breaks) < _MIN_BREAKS and not indented
     return full >= 0.5 * len(breaks)
@@ -270,9 +270,9 @@ def _ends_paragraph(above: str, below: str, width: int) -> bool:
 
 
 def _glue(above: str, below: str, words: frozenset[str]) -> str | None:
-    """What stands between two lines of a paragraph: a space or nothing; None if the hyphen between them goes too.
+    """What joins two lines of a paragraph: a space or nothing; None if the hyphen at the end is removed as well.
 
-    A word cut at a hyphen is written as the rest of the document writes it, and keeps the hyphen in doubt.
+    A word cut at a hyphen is written as elsewhere in the document; if in doubt it keeps the hyphen.
     """
     if above.endswith("—") or below.startswith("—"):
         return " " if above.endswith(" —") or below.startswith("— ") else ""

@@ -1,9 +1,9 @@
-"""Wikipedia's XML dumps (pages-articles): every page becomes one item, from any part of the file alone.
+"""Wikipedia's XML dumps (pages-articles): every page becomes one item, and any segment can be read on its own.
 
-A page belongs to the segment that its `<page>` begins in; its reader goes on behind the segment for the rest of it. In
-a bz2, of one stream or many, that is the segment in which the block begins that holds the "<". Pages are
-cut out by their tags and parsed one by one, each as an XML document of its own without a DTD: no entity can expand, and
-a damaged page damages no other.
+A page belongs to the segment that its `<page>` begins in; the reader of that segment reads past its end for the rest of
+the page. In a bz2, of one stream or many, it is the segment in which the block with the "<" begins. Pages are cut out
+by their tags and parsed one by one, each as an XML document without a DTD: entities cannot expand, and a damaged page
+does not affect others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
@@ -33,7 +34,7 @@ _EXCERPT = 200
 
 
 class SiteInfo(NamedTuple):
-    """What the head of a dump says about its wiki."""
+    """A dump's description of its wiki."""
 
     dbname: str
     url_prefix: str
@@ -42,9 +43,9 @@ class SiteInfo(NamedTuple):
 
 
 def read_siteinfo(head: bytes) -> SiteInfo:
-    """The siteinfo in the first bytes of a dump; English Wikipedia's conventions for what it does not say.
+    """The siteinfo in the first bytes of a dump; what it does not say is as in English Wikipedia.
 
-    Raises XMLSyntaxError or ValueError where it is damaged.
+    Raises XMLSyntaxError or ValueError if it is damaged.
     """
     root = re.search(rb"<mediawiki\b[^>]*>", head)
     language = re.search(rb'xml:lang="([^"]*)"', root[0]) if root else None
@@ -68,7 +69,7 @@ def read_siteinfo(head: bytes) -> SiteInfo:
 
 
 def _dbname(host: str) -> str:
-    """Dumps older than 2013 have no dbname: en.wikipedia.org is enwiki."""
+    """The dbname of a host, for dumps before 2013, which have none: en.wikipedia.org is enwiki."""
     labels = host.removeprefix("www.").split(".")
     project = {"wikipedia": "wiki"}.get(labels[1], labels[1]) if len(labels) == 3 else ""
     return labels[0].replace("-", "_") + project if project else "_".join(labels)
@@ -178,7 +179,7 @@ _DISAMBIGUATES = re.compile(
 
 
 def is_disambiguation(title: str, templates: Iterable[str]) -> bool:
-    """Whether a page only lists what its title may mean, by the templates of larger Wikipedias for such pages."""
+    """Whether a page only lists the meanings of its title, by the templates of larger Wikipedias for such pages."""
     return title.endswith("(disambiguation)") or any(map(_DISAMBIGUATES.fullmatch, templates))
 
 
@@ -190,7 +191,7 @@ _REDIRECT = re.compile(r"\s*#redirect[^\[\n]*\[\[\s*:?([^\]|\n]+)", re.IGNORECAS
 
 
 def _redirect_target(page: etree._Element, text: str) -> str:
-    """Where a redirect points to; dumps before 2012 say so in the text only."""
+    """The target of a redirect; in dumps before 2012 only the text has it."""
     redirect = page.find("redirect")
     if redirect is not None and redirect.get("title"):
         return redirect.get("title")
@@ -217,7 +218,7 @@ _FOOTER = b"</mediawiki>"
 def _pages(
     filesystem: fs.FileSystem, path: str, segment: Segment, limit: int
 ) -> Iterator[_RawPage | Rejected | Corrupt]:
-    """The pages that begin in a segment, in order, and what is wrong between and in them; one page in memory."""
+    """The pages that begin in a segment, in order, and the defects in and between them; one page in memory."""
     exact = _codec(filesystem, path) == "none"
     size = filesystem.get_file_info(path).size
     ending = b""
@@ -234,7 +235,7 @@ def _pages(
             yield from cutter.cut()
             start = damaged.resume
             ending = b""
-    # The last page may go on behind the segment. Damage there is for the reader of that segment to report.
+    # The last page may extend past the segment. Damage there is reported by the reader of the next segment.
     with suppress(Damaged):
         rest = chunks(filesystem, path, start=segment.end)
         cutter.end_of_segment()
@@ -247,25 +248,25 @@ def _pages(
 
 
 def _ends_early(filesystem: fs.FileSystem, path: str, start: int, size: int, ending: bytes) -> bool:
-    """Whether the dump lacks its closing tag; `ending` is the end of what begins behind `start`, empty if damaged.
+    """Whether the dump lacks its closing tag. `ending` is the end of the bytes after `start`; empty if damaged.
 
-    The closing tag may begin before the last segment: then we look further back.
+    The closing tag may begin before the last segment; then earlier bytes are searched.
     """
     while start > 0 and _FOOTER not in ending:
         start = max(0, 2 * start - size - len(_FOOTER))
-        behind: int | None = start
-        while behind is not None:
+        after: int | None = start
+        while after is not None:
             try:
-                for _, data in chunks(filesystem, path, start=behind):
+                for _, data in chunks(filesystem, path, start=after):
                     ending = (ending + data[-64:])[-64:]
-                behind = None
+                after = None
             except Damaged as damaged:
-                ending, behind = b"", damaged.resume
+                ending, after = b"", damaged.resume
     return bool(ending) and _FOOTER not in ending
 
 
 class _Cutter:
-    """Cuts pages out of a stream of bytes; keeps no more of it than the page it is in."""
+    """Cuts pages out of a stream of bytes; has only the current page in memory."""
 
     def __init__(self, path: str, *, limit: int, exact: bool) -> None:
         self._path = path
@@ -274,17 +275,17 @@ class _Cutter:
         self._bytes = b""
         self._position = 0  # of the first of these bytes in the stream
         self._origins: deque[tuple[int, int]] = deque()  # position in the stream, offset in the file
-        self._last: int | None = None  # where the segment ends in the stream, once that is known
-        self._page: int | None = None  # offset in the file of the page we are in
-        self._skipped = 0  # bytes of that page already thrown away, as it is too large
-        self._head = b""  # and what it began with
+        self._last: int | None = None  # where the segment ends in the stream; None until that is known
+        self._page: int | None = None  # offset in the file of the current page; None between pages
+        self._skipped = 0  # bytes of that page already dropped, because it is too large
+        self._head = b""  # and its first bytes
 
     def end_of_segment(self) -> None:
         self._last = self._position + len(self._bytes)
 
     @property
     def is_open(self) -> bool:
-        """Whether a page (or what may be the tag of one) has begun in the segment and not ended."""
+        """Whether a page, or a part of a tag that may begin one, has begun in the segment and not ended."""
         return self._page is not None or any(self._bytes.endswith(_BEGIN[:length]) for length in range(1, len(_BEGIN)))
 
     def add(self, offset: int, data: bytes) -> Iterator[_RawPage | Rejected | Corrupt]:
@@ -301,7 +302,7 @@ class _Cutter:
                     break
                 self._page = self._stored(self._position + begin)
                 at, searched = begin, begin + len(_BEGIN)
-            if end < searched:  # looked for once, however many pages begin before it
+            if end < searched:  # searched for once, however many pages begin before it
                 end = self._bytes.find(_END, searched)
                 end = end if end >= 0 else len(self._bytes)
             next_page = self._bytes.find(_BEGIN, max(searched, at + len(_BEGIN)), end)
@@ -324,7 +325,7 @@ class _Cutter:
         self._position += at
 
     def cut(self, page: bytes | None = None) -> Iterator[Corrupt]:
-        """The page we are in, if any, has no end."""
+        """Reports that the current page, if there is one, has no end."""
         if self._page is not None:
             what = f"has no {_END.decode()} for the page that begins"
             excerpt = (self._head or (self._bytes if page is None else page))[:_EXCERPT].decode("utf-8", "replace")

@@ -1,12 +1,12 @@
-"""Wikipedia's HTML dumps (Wikimedia Enterprise): a JSON object a line, with a page as its readers see it.
+"""Wikipedia's HTML dumps (Wikimedia Enterprise): a JSON object a line, each a page as its readers see it.
 
-Read as they come, an archive of large files of lines (`enwiki-NS0-20240601-ENTERPRISE-HTML.json.tar.gz`), which is
-streamed through, or as files of such lines (.ndjson, also compressed), which are split over workers where they are
-plain. Documents have the ids that they have from an XML dump, "<dbname>:<page id>"; a page's Wikidata id, its redirects
-and whether it only disambiguates go beside them.
+A dump is an archive of large files of lines (`enwiki-NS0-20240601-ENTERPRISE-HTML.json.tar.gz`), which is read as a
+stream; or such files on their own (.ndjson, also compressed), which are split over workers if they are not compressed.
+Documents have the same ids as from an XML dump, "<dbname>:<page id>". A page's Wikidata id, its redirects and whether
+it is a disambiguation page go into a side table.
 
-What a dump of this kind does not say is which names its wiki has for its namespaces. Those of English hold for every
-wiki; for larger Wikipedias `NAMESPACES` has theirs, and each record says its own.
+These dumps do not list the names of their wiki's namespaces. The English names hold in every wiki, `NAMESPACES` has
+those of larger Wikipedias, and each record has the name of its own.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from pyarrow import fs
 
 from transforms.sources.archives import NOT_TEXT, TarMember, tar_records
 from transforms.sources.books import empty_file
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.html import Limits, plain_text, title_of
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
 from transforms.sources.jsonlines import LONGEST_FIELD, line_records, object_of
 from transforms.sources.lines import Line, cut_lines, split_lines
+from transforms.sources.options import ReadOptions
 from transforms.sources.prose import TooComplex
 from transforms.sources.streams import Damaged, codec_of, read_head
 from transforms.sources.wikipedia import NO_TEXT, NOT_AN_ARTICLE, is_disambiguation
 from transforms.sources.wikitext import Site
 
 PAGE_FACTOR = 5
-"""How many bytes a page's line here, and how many tags its HTML, may have for each byte and node of its wikitext.
+"""How many times the limits on a page's wikitext, in bytes and nodes, its line here and the tags of its HTML may have.
 
-Of the 106 articles of a fragment, rendered without most of their templates, the lines had 4.5 times the bytes, and the
+For the 106 articles of a fragment, rendered without most of their templates, the lines had 4.5 times the bytes, and the
 HTML 4.9 times the nodes. With all its templates a page has more of both.
 """
 
@@ -113,7 +114,7 @@ WIKIPEDIA_HTML = WikipediaHtml()
 
 
 def _is_tar(filesystem: fs.FileSystem, file: InputFile) -> bool:
-    """Whether a file is an archive; told by its name where it is too damaged to be read."""
+    """Whether a file is an archive; the name decides if the file is too damaged to be read."""
     try:
         with filesystem.open_input_file(file.path) as source:
             head = source.read(_TAR_BLOCK)
@@ -125,13 +126,13 @@ def _is_tar(filesystem: fs.FileSystem, file: InputFile) -> bool:
 
 
 def _first_member(head: bytes) -> tuple[str, bytes]:
-    """The name of the first file of a tar that is not empty, and what it begins with."""
+    """The name of the first file in a tar that is not empty, and its first bytes."""
     at = 0
     while at + _TAR_BLOCK <= len(head):
         header = head[at : at + _TAR_BLOCK]
         size = header[124:136].strip(b" \0")
         at += _TAR_BLOCK
-        about = header[156:157] in b"xgLK5"  # a header of a header, or a folder
+        about = header[156:157] in b"xgLK5"  # an extended header, or a folder
         if not about and size.strip(b"0"):
             return header[:100].rstrip(b"\0").decode("utf-8", "replace"), head[at:]
         at += -(-int(size, 8) // _TAR_BLOCK) * _TAR_BLOCK if re.fullmatch(rb"[0-7]+", size) else 0
@@ -139,7 +140,7 @@ def _first_member(head: bytes) -> tuple[str, bytes]:
 
 
 def _pieces(member: TarMember) -> Iterator[tuple[int, bytes]]:
-    """The content of a member, as (stored offset, some bytes); raises ReadError where the archive ends in it."""
+    """The content of a member, as (stored offset, some bytes). Raises ReadError if the archive ends inside it."""
     stream, left = member.stream, member.size
     while left > 0:
         data = stream.some(left)
@@ -220,7 +221,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def _string(value: object) -> str:
-    """A short string without control characters; empty if it is none."""
+    """A short string, without control characters; empty for any other value."""
     return _CONTROL.sub("", value).strip() if isinstance(value, str) and len(value) <= LONGEST_FIELD else ""
 
 
@@ -254,7 +255,7 @@ _LICENCE = re.compile(r"CC-(BY(?:-[A-Z]{2})*)-(\d\.\d)")
 
 
 def _licence(value: object) -> str:
-    """The licences of a record, "CC-BY-SA-4.0" as "CC BY-SA 4.0"."""
+    """The licences of a record; "CC-BY-SA-4.0" becomes "CC BY-SA 4.0"."""
     found = []
     for each in value[:5] if isinstance(value, list) else [value]:
         if isinstance(each, Mapping):
@@ -264,15 +265,15 @@ def _licence(value: object) -> str:
 
 
 _DISAMBIGUATION = re.compile("dmbox-disambig|disambigbox|mw:PageProp/disambiguation")
-_LONGEST_TAG = 500  # of those that say so
+_LONGEST_TAG = 500  # characters of a tag that marks a disambiguation page
 
 
 def _disambiguates(title: str, html: str, templates: object) -> bool:
-    """Whether a page only lists what its title may mean: its box says so, or a template of its."""
+    """Whether a page only lists the meanings of its title, by its box or one of its templates."""
     names = (name for name in _names(templates, 1_000) if len(name) < 100 and not name.startswith("Module:"))
     if is_disambiguation(title, (name.partition(":")[2] or name for name in names)):
         return True
-    for match in islice(_DISAMBIGUATION.finditer(html), 100):  # one of many may stand in a style sheet
+    for match in islice(_DISAMBIGUATION.finditer(html), 100):  # the first ones may be in a style sheet
         begin = html.rfind("<", max(0, match.start() - _LONGEST_TAG), match.start())
         if begin >= 0 and ">" not in html[begin : match.start()]:
             return True
@@ -283,7 +284,7 @@ _REDIRECT = re.compile(r"""\bhref=["']([^"'<>]{1,2000})["']""")
 
 
 def _redirect_target(html: str, site: Site) -> str:
-    """Where a page that is a redirect points to (<link rel="mw:PageProp/redirect">); empty if it is none."""
+    """The target of a redirect (<link rel="mw:PageProp/redirect">); empty for another page."""
     at = html.find("mw:PageProp/redirect")
     begin = html.rfind("<link", max(0, at - 4_000), at) if at >= 0 else -1
     tag = html[begin : html.find(">", at, at + 4_000) + 1] if begin >= 0 else ""
@@ -325,7 +326,7 @@ NAMESPACES = {
     "uk": "медіа спеціальна обговорення користувач користувачка вікіпедія файл шаблон довідка категорія портал",
     "zh": "使用者 用戶 用户 維基百科 维基百科 文件 档案 檔案 图像 圖像 模板 帮助 幫助 分类 分類 主题 主題",
 }
-"""The namespaces of larger Wikipedias beside the English ones, small; "_" is a space."""
+"""The namespaces of larger Wikipedias besides the English ones, in lower case; "_" is a space."""
 
 
 @lru_cache(maxsize=64)

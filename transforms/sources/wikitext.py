@@ -1,15 +1,15 @@
 """Wikitext to plain text with the hyperlinks placed in it, in one linear scan and a few passes of regular expressions.
 
-1. `_outline` scans from bracket to bracket with an explicit stack: templates, tables, references, comments and
-   the like go; what stands for words stays (`transforms/sources/templates.py`).
-2. Entities, HTML tags, links and quotes are replaced by passes over what is left.
+1. `_outline` scans from bracket to bracket with an explicit stack. Templates, tables, references, comments and the
+   like are removed, except templates that represent words (`transforms/sources/templates.py`).
+2. Entities, HTML tags, links and quotes are replaced by passes over the rest.
 3. The gaps where something was dropped are closed, and lines become paragraphs, headings and list items.
 4. The offsets of the links are read off the finished text.
 
-Between the steps the text carries its own marks: control characters, which XML cannot hold, so that no input can
-forge them. A link is OPEN, its number, MIDDLE, its anchor, CLOSE: whatever a later step does to the characters around
-and in the anchor, the offsets are exact. MediaWiki's rules are followed where they say what a reader sees
-(mediawiki.org: "Help:Links", "Help:Formatting", "Preprocessor ABNF").
+Between the steps the text holds marks: control characters, which XML cannot hold, so that no input can forge them. A
+link is OPEN, its number, MIDDLE, its anchor, CLOSE. So its offsets stay exact, whatever a later step does to the
+characters in and around the anchor. MediaWiki's rules decide what a reader sees (mediawiki.org: "Help:Links",
+"Help:Formatting", "Preprocessor ABNF").
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from transforms.sources.prose import (
 )
 from transforms.sources.templates import expand, expansion_of
 
-# Characters that are no markup (from <nowiki> or an entity) stand as others until the end. None of these is white
-# space to str.split.
+# Characters that are not markup (from <nowiki> or an entity) are replaced by others until the end. None of these is
+# white space to str.split.
 _LITERAL = "[]{}|<>'=*#:;_-!&~"
 _STAND_IN = "\x00\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b"
 _PROTECT = str.maketrans(_LITERAL, _STAND_IN)
@@ -56,7 +56,7 @@ def _unprotected(text: str) -> str:
 
 
 class Site:
-    """What a wiki's own settings say about its markup.
+    """The settings of a wiki that affect its markup.
 
     `namespaces` maps each name (any case; aliases too) to its key: 0 articles, 6 files, 14 categories.
     """
@@ -72,29 +72,29 @@ class Site:
         }
 
     def namespace(self, title: str) -> int:
-        """The key of the namespace that a title names, 0 if it names none."""
+        """The key of the namespace that a title names; 0 if it names none."""
         prefix, colon, _ = title.partition(":")
         return self.namespaces.get(prefix.strip().replace("_", " ").lower(), 0) if colon else 0
 
     def title(self, written: str) -> str:
-        """A title as the wiki files it: spaces, no fragment, the first letter as the wiki's rule has it."""
+        """A title in the wiki's own form: spaces, no fragment, the first letter by the wiki's rule."""
         title = " ".join(written.partition("#")[0].replace("_", " ").split())
         return capitalised(title) if self.capitalise else title
 
     @cached_property
     def link(self) -> re.Pattern[str]:
-        """A link without another in it, and the letters behind it that belong to its anchor."""
+        """A link without another in it, and the letters after it that belong to its anchor."""
         trail = "a-z" + LINK_TRAILS.get(self.language, "")
-        # Each bracket can be read in one way only, so that the pattern cannot backtrack.
+        # Each bracket can match in one way only, so the pattern does not backtrack.
         label = r"[^\[\]]*(?:(?:\[(?!\[)[^\[\]]*\]|\](?!\]))[^\[\]]*)*"
         return re.compile(rf"\[\[([^\[\]|\n<>{{}}]*)(?:\|({label}))?\]\]([{trail}]*)")
 
 
 def capitalised(title: str) -> str:
-    """With its first letter in upper case, where that is one letter in everyday use.
+    """The title with its first letter in upper case, if that is a single letter in everyday use.
 
-    As MediaWiki has it "ß" stays, which has no upper case of one letter, and so do the letters of Georgian, whose upper
-    case is for whole words only.
+    As in MediaWiki, "ß" stays, whose upper case is two letters, and so do Georgian letters, whose upper case is for
+    whole words only.
     """
     first = title[:1]
     upper = first.upper()
@@ -106,7 +106,7 @@ FILE_ALIASES = {
     "he": ("תמונה",), "it": ("immagine",), "ja": ("画像",), "nl": ("afbeelding",), "no": ("bilde",), "pl": ("grafika",),
     "pt": ("imagem",), "ru": ("изображение",), "sv": ("bild",), "uk": ("зображення",), "zh": ("图像", "圖像"),
 }  # fmt: skip
-"""Older names of the file namespace, which pages still use and siteinfo does not list."""
+"""Older names of the file namespace that pages still use and siteinfo does not list."""
 
 LINK_TRAILS = {
     "ar": "ء-ي", "ca": "àèéíòóúç·ïü", "cs": "áčďéěíňóřšťúůýž", "da": "æøå", "de": "äöüß", "el": "α-ωάέόίύώήϊϋΐΰς",
@@ -115,15 +115,15 @@ LINK_TRAILS = {
     "ro": "ăâîşţșț", "ru": "а-яё", "sk": "áäčďéíľĺňóôŕšťúýž", "sv": "åäöéÅÄÖÉ", "tr": "çğıöşüÇĞİÖŞÜ",
     "uk": "а-щьюяєіїґ'",
 }  # fmt: skip
-"""Letters beside a-z that a link takes in from behind its brackets, by language."""
+"""By language, the letters besides a-z that belong to a link's anchor if they follow its brackets."""
 
 
 def plain_text(
     wikitext: str, *, site: Site, max_nodes: int = 200_000, max_depth: int = 100
 ) -> tuple[str, tuple[Link, ...]]:
-    """The text of a page as a reader sees it, and its links, their offsets in that text.
+    """The text of a page as a reader sees it, and its links, with offsets in that text.
 
-    A line is a paragraph, a heading or a list item; an empty line stands between paragraphs. Raises TooComplex.
+    A line is a paragraph, a heading or a list item; an empty line separates paragraphs. Raises TooComplex.
     """
     nodes = wikitext.count("{{") + wikitext.count("[[") + wikitext.count("<") + wikitext.count("{|")
     if nodes > max_nodes:
@@ -146,7 +146,7 @@ def plain_text(
 # 1. Templates, tables, references, comments
 
 
-# Tags whose content is no wikitext (or no prose) and ends at the first closing tag.
+# Tags whose content is not wikitext (or not prose) and ends at the first closing tag.
 _OPAQUE = (
     "ref|references|nowiki|pre|poem|gallery|math|chem|ce|score|timeline|syntaxhighlight|source|hiero|graph|imagemap"
     "|mapframe|maplink|templatedata|templatestyles|inputbox|indicator|includeonly|categorytree|phonos|section"
@@ -163,7 +163,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*\n")
 
 
 class _Frame:
-    """An open bracket: `kind` is "{" (with the number of braces), "|" for a table, "<" for an HTML table."""
+    """An open bracket; `kind` is "{" (with the number of braces), "|" for a table, "<" for an HTML table."""
 
     __slots__ = ("braces", "kind", "pieces")
 
@@ -174,6 +174,12 @@ class _Frame:
 
 
 def _outline(text: str, max_depth: int) -> str:
+    """The text without templates, tables, comments and other brackets, after a newline.
+
+    `stack` holds the open brackets, each with the pieces read inside it; `pieces` are those of the innermost one, or of
+    the text itself (`root`). In "a {{nowrap|b {{x}}}} c" there are two frames. "}}}}" first closes {{x}}, which
+    becomes GAP in the pieces of the outer one, then {{nowrap|b GAP}}, which becomes "b GAP" in `root`.
+    """
     text = "\n" + text
     root: list[str] = []
     pieces = root
@@ -190,30 +196,13 @@ def _outline(text: str, max_depth: int) -> str:
         position = match.end()
         first = token[0]
         if first == "{":
-            # Each pair of braces closes by itself, and copies what stands in it.
+            # Each pair of braces is closed separately, which copies its content.
             if len(token) // 2 > max_depth:
                 raise TooComplex("too_deep", f"markup nested more than {max_depth} deep")
             stack.append(_Frame("{", len(token)))
             open_templates += 1
         elif first == "}":
-            closing = len(token)
-            while closing >= 2 and open_templates:
-                while stack[-1].kind != "{":
-                    _abandon(stack)
-                frame = stack[-1]
-                used = 3 if min(closing, frame.braces) >= 3 else 2
-                result = _parameter(frame.pieces) if used == 3 else _template(frame.pieces)
-                closing -= used
-                frame.braces -= used
-                if frame.braces >= 2:
-                    frame.pieces = [result]
-                else:
-                    stack.pop()
-                    open_templates -= 1
-                    outside = stack[-1].pieces if stack else root
-                    outside.append("{" + result if frame.braces else result)
-            if closing == 1:
-                (stack[-1].pieces if stack else root).append("}")
+            open_templates = _close_braces(len(token), open_templates, stack, root)
         elif first == "\n":
             if token.endswith("{|"):
                 stack.append(_Frame("|"))
@@ -224,7 +213,7 @@ def _outline(text: str, max_depth: int) -> str:
             end = text.find("-->", position)
             position = len(text) if end < 0 else end + 3
             if _at_line_start(text, start) and (rest := _REST_OF_LINE.match(text, position)):
-                position = rest.end()  # a line that holds nothing else goes whole
+                position = rest.end()  # a line with nothing else is removed as a whole
         elif token[1:6].lower() == "table":
             stack.append(_Frame("<"))
         elif token[1] == "/":
@@ -251,6 +240,32 @@ def _outline(text: str, max_depth: int) -> str:
     return "".join(root)
 
 
+def _close_braces(closing: int, open_templates: int, stack: list[_Frame], root: list[str]) -> int:
+    """Closes templates and parameters with a run of braces; returns how many frames of "{" are still open.
+
+    If both sides have at least three braces, three of them are a parameter; otherwise two are a template. In "{{{{x}}}"
+    a frame has 4 braces: "}}}" closes the parameter {{{x}}}, and the brace that is left is text.
+    """
+    while closing >= 2 and open_templates:
+        while stack[-1].kind != "{":
+            _abandon(stack)
+        frame = stack[-1]
+        used = 3 if min(closing, frame.braces) >= 3 else 2
+        result = _parameter(frame.pieces) if used == 3 else _template(frame.pieces)
+        closing -= used
+        frame.braces -= used
+        if frame.braces >= 2:
+            frame.pieces = [result]
+        else:
+            stack.pop()
+            open_templates -= 1
+            outside = stack[-1].pieces if stack else root
+            outside.append("{" + result if frame.braces else result)
+    if closing == 1:
+        (stack[-1].pieces if stack else root).append("}")
+    return open_templates
+
+
 def _at_line_start(text: str, position: int) -> bool:
     while text[position - 1] in " \t":
         position -= 1
@@ -258,13 +273,13 @@ def _at_line_start(text: str, position: int) -> bool:
 
 
 def _abandon(stack: list[_Frame]) -> None:
-    """The top frame was not closed: what it holds belongs to the frame below."""
+    """Removes the top frame, which nothing closes; its content goes to the frame below."""
     frame = stack.pop()
     stack[-1].pieces.extend(_without_opener(frame))
 
 
 def _without_opener(frame: _Frame) -> list[str]:
-    """What is left of a bracket that nothing closes: all but its first line, which names or styles the thing."""
+    """The content of a bracket that nothing closes, without its first line, which has its name or style."""
     for index, piece in enumerate(frame.pieces):
         _, newline, rest = piece.partition("\n")
         if newline:
@@ -279,7 +294,7 @@ def _template(pieces: list[str]) -> str:
 
 
 def _parameter(pieces: list[str]) -> str:
-    """{{{name|default}}} outside a template shows its default."""
+    """The default of a parameter: {{{name|default}}} outside a template shows it."""
     return "".join(pieces).partition("|")[2] or GAP
 
 
@@ -361,7 +376,7 @@ def _links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
 
     def shown(match: re.Match[str]) -> str:
         target, label, trail = match.groups()
-        if label is None and _PLAIN_TITLE.fullmatch(target):  # nearly half of all links
+        if label is None and _PLAIN_TITLE.fullmatch(target):  # a short way for nearly half of all links
             targets.append(capitalised(target) if site.capitalise else target)
             return f"{OPEN}{len(targets) - 1}{MIDDLE}{target}{trail}{CLOSE}"
         return _link(target, label, trail, site, targets)
@@ -379,7 +394,7 @@ def _external(match: re.Match[str]) -> str:
 
 
 def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> str:
-    """Links that hold others: pictures, whose captions do. Of any other the text shows, and the links in it count."""
+    """Replaces links that hold others, such as pictures with captions; of other links the text and inner links stay."""
     root: list[str] = []
     stack: list[list[str]] = []
     position = 0
@@ -403,20 +418,20 @@ def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> 
 
 
 def _link(target: str, label: str | None, trail: str, site: Site, targets: list[str]) -> str:
-    """What a link shows: its anchor between the marks of a link, or only text, or nothing."""
+    """What a link becomes: its anchor between the marks of a link, or only text, or nothing."""
     written = _percent_decoded(target.replace(GAP, "").replace(BREAK, " ").strip())
     listed = written.startswith(":")  # [[:Category:X]] is a link to the category, not membership
     written = written.lstrip(": ")
-    meant = _unprotected(written)  # in a title an entity is the character that it stands for
+    meant = _unprotected(written)  # in a title an entity is its character
     own = f"{site.language}:"
-    if meant[: len(own)].lower() == own:  # the wiki's own language leads back to it
+    if meant[: len(own)].lower() == own:  # the prefix of the wiki's own language
         meant = meant[len(own) :].lstrip(": ")
     prefix, colon, _ = meant.partition(":")
     if colon and not listed and site.namespace(meant) in (6, 14):
         return GAP + trail
-    is_link = site.namespace(meant) == 0  # to an article: what stands for an entity
+    is_link = site.namespace(meant) == 0  # to an article, which is an entity
     if colon:
-        # Prefixes of languages are written small: "CSI: Miami" is a title.
+        # Prefixes of languages are in lower case: "CSI: Miami" is a title.
         sister = prefix.strip().lower() in _SISTERS
         language = not sister and _LANGUAGE_PREFIX.fullmatch(prefix.strip()) is not None
         if prefix.strip().lower() not in site.namespaces:
@@ -454,11 +469,11 @@ def _percent_decoded(target: str) -> str:
 
 
 _NO_TITLE = re.compile("[\x00-\x1f\x7f<>\\[\\]{}|\ufffd]|%[0-9A-Fa-f]{2}")
-"""What no title can hold; brackets with such a target are none of a link."""
+"""What no title can hold; brackets with such a target are not a link."""
 
 
 def _pipe_trick(title: str) -> str:
-    """[[Help:Pipe (computing)|]] shows "Pipe", [[Boston, Massachusetts|]] "Boston"; wikis resolve most on saving."""
+    """The anchor of [[title|]]: "Pipe" for "Help:Pipe (computing)", "Boston" for "Boston, Massachusetts"."""
     name = (title.partition(":")[2] or title).strip()
     if name.endswith(")") and "(" in name:
         return name[: name.rindex("(")].rstrip()
@@ -471,7 +486,7 @@ _ODD_RUN = re.compile(r"''''(?:''|(?!'))")
 
 
 def _quotes(text: str) -> str:
-    """Bold and italic quotes go; an apostrophe among them stays: l'''amour'' shows "l'amour"."""
+    """The text without bold and italic quotes; an apostrophe among them stays: l'''amour'' shows "l'amour"."""
     if "''" not in text:
         return text
     if "'''" in text:
@@ -487,9 +502,9 @@ def _apostrophes(match: re.Match[str]) -> str:
 
 
 def _balance_quotes(line: str) -> str:
-    """Where a line's bolds and italics are both odd in number, MediaWiki takes one ''' for an apostrophe and ''.
+    """A line whose numbers of bolds and of italics are both odd: like MediaWiki, reads one ''' as an apostrophe and ''.
 
-    It takes the first one behind a single letter, else behind a word, else behind a space.
+    This is the first one after a single letter, or else after a word, or else after a space.
     """
     runs = [(run.start(), len(run[0])) for run in _RUN.finditer(line)]
     italics = sum(length == 2 or length >= 5 for _, length in runs)
@@ -546,7 +561,7 @@ def _lines(text: str) -> str:
             else:
                 blocks.item(item)
         elif first == "|" or line.startswith(("{|", "!-", "! ")) or ("!!" in line and first == "!"):
-            blocks.end_paragraph()  # left over from a table whose beginning a template wrote
+            blocks.end_paragraph()  # the rest of a table whose beginning is in a template
         elif line.startswith("----"):
             blocks.end_paragraph()
             blocks.prose(line.lstrip("-"))
@@ -556,7 +571,7 @@ def _lines(text: str) -> str:
 
 
 def _variant(match: re.Match[str]) -> str:
-    """-{zh-hans:a; zh-hant:b}- shows one of the variants: the first."""
+    """The first variant of -{zh-hans:a; zh-hant:b}-, "a"."""
     first = match[1].rpartition("|")[2].partition(";")[0]
     shown = first.rpartition(":")[2].strip()
     return shown if _WHOLE_LINKS.fullmatch(shown) and _WHOLE_LINKS.fullmatch(match[1]) else match[0]

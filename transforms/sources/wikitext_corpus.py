@@ -1,10 +1,10 @@
 """The WikiText-2 and WikiText-103 corpora: tokenised Wikipedia articles in one file.
 
-Made readable again: " @-@ ", " @,@ " and " @.@ " are "-", "," and "."; the blanks that the tokeniser put before and
-after punctuation, quotes, brackets and clitics are gone; headings (" = = X = = ") are lines without their marks. What
-is ambiguous there (a dash between words, an apostrophe that closes nothing) stays as it is.
+The tokenisation is undone: " @-@ ", " @,@ " and " @.@ " become "-", "," and "."; the blanks that the tokeniser put
+around punctuation, quotes, brackets and clitics are removed; headings (" = = X = = ") are lines without their marks.
+Ambiguous tokens (a dash between words, an apostrophe that closes nothing) stay as they are.
 
-<unk>, a word that the corpus withholds, becomes U+FFFD, one symbol that is part of no word: no phrase may contain it.
+<unk>, a word that the corpus withholds, becomes U+FFFD, which is part of no word and which no phrase may contain.
 
 Ids: "<file name>:<byte>", where the article's title begins. Licence: CC BY-SA 3.0, as the corpora's authors say.
 """
@@ -21,9 +21,10 @@ from io import StringIO
 from pyarrow import fs
 
 from transforms.sources.books import empty_file, not_utf8, too_large
-from transforms.sources.formats import InputFile, ReadOptions, Segment
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
 from transforms.sources.lines import EXCERPT_BYTES, Line, is_plain, lines, split_lines
+from transforms.sources.options import ReadOptions
 from transforms.sources.streams import Damaged
 from transforms.sources.text import UNKNOWN_TOKEN, clean, lines_of, tidy
 
@@ -58,7 +59,7 @@ _QUOTE = re.compile(r' ?" ?')
 
 
 def natural(line: str) -> str:
-    """One line of WikiText as its author wrote it, as far as its tokens tell."""
+    """One line of WikiText as its author wrote it, as far as its tokens show."""
     line = clean(f" {line.strip()} ".replace(" \u2011 ", "-"))
     opening = [False]
 
@@ -131,7 +132,7 @@ WIKITEXT_CORPUS = WikiTextCorpus()
 
 
 class _Article:
-    """The lines of an article: one string of bytes, for there can be as many lines as bytes."""
+    """The lines of an article, as one string of bytes, because there can be as many lines as bytes."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -150,7 +151,7 @@ class _Article:
             self.data += line.data + b"\n"
 
     def stored(self, position: int, *, exact: bool) -> int:
-        """Where a byte of `data` lies in the file: exactly in a plain one, else where its piece begins."""
+        """The offset of a byte of `data` in the stored file: exact in a plain file, otherwise that of its piece."""
         at, stored = self._origins[bisect_right(self._origins, (position, sys.maxsize)) - 1]
         return stored + (position - at if exact else 0)
 
@@ -169,7 +170,7 @@ def _item(article: _Article, file: InputFile, options: ReadOptions, *, exact: bo
         title = natural(first.strip()[2:-2])
     else:
         body = decoded
-    out = StringIO()  # a list of many short lines would take many times the memory
+    out = StringIO()  # a list of short lines takes many times the memory
     for _, line in lines_of(body):
         if line.strip():
             heading = _HEADING.fullmatch(line.rstrip("\r"))

@@ -1,4 +1,4 @@
-"""From the spans that the network found likely to constituents that form a tree."""
+"""From the spans that the network finds likely to constituents that form a tree."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from transforms.parsing.interface import Constituent
 
 UNARY_ORDER = ("SBAR", "S", "VP", "PP", "NP", "ADVP", "ADJP")
-"""Labels over the same words, the outermost first: so stand 3,745 of the 3,746 pairs of them in GUM's training part."""
+"""Labels over the same words, the outermost first: the order of 3,745 of 3,746 such pairs in GUM's training part."""
 
 
 def constituents(
     spans: NDArray[np.int64], scores: NDArray[np.float32], labels: Sequence[str], sentences: int
 ) -> list[list[Constituent]]:
-    """The constituents of each of `sentences` sentences, in the order that `ParsedSentence` asks for.
+    """The constituents of each of `sentences` sentences, in the order of a `ParsedSentence`.
 
-    `spans` [M, 4]: sentence, label, start, end (exclusive), each once; `scores` [M]. Of spans that cross those of
-    the highest score stay: each is kept, from the highest score down, that crosses none kept before it. Equal
-    scores: first the earlier start, the longer span, the label that comes first in `UNARY_ORDER`.
+    `spans` [M, 4]: sentence, label, start, end (exclusive), each once; `scores` [M]. Of crossing spans the highest
+    scores win: from the highest score down, a span is kept if it crosses none kept before. Ties: the earlier start,
+    then the longer span, then the label that comes first in `UNARY_ORDER`.
     """
     places = np.array([UNARY_ORDER.index(label) for label in labels], np.int64)
     sentence, start, end, place = spans[:, 0], spans[:, 2], spans[:, 3], places[spans[:, 1]]
@@ -40,8 +40,8 @@ def constituents(
 
 
 def _cross(spans: Iterable[Constituent]) -> bool:
-    """Whether any two cross; `spans` by start, longest first."""
-    ends: list[int] = []  # of the spans that are open
+    """Whether any two spans cross; `spans` are in order of start, longest first."""
+    ends: list[int] = []  # of the open spans
     for _, start, end in spans:
         while ends and ends[-1] <= start:
             ends.pop()
@@ -52,7 +52,15 @@ def _cross(spans: Iterable[Constituent]) -> bool:
 
 
 def _uncrossed(spans: Sequence[Constituent], ranked: Iterable[int]) -> list[Constituent]:
-    """The spans, in their order, that cross none of those kept before; `ranked`: their numbers, the best first."""
+    """The spans that cross none kept before them, in their order; `ranked` has their numbers, the best first.
+
+    A span [start, end) crosses a kept one if a fencepost inside it is the start of a kept span that ends after `end`,
+    or the end of one that starts before `start`. Here [1, 3) is kept first; [0, 2) crosses it at fencepost 1.
+
+    >>> spans = [Constituent("S", 0, 4), Constituent("NP", 0, 2), Constituent("VP", 1, 3)]
+    >>> [tuple(each) for each in _uncrossed(spans, ranked=[2, 0, 1])]
+    [('S', 0, 4), ('VP', 1, 3)]
+    """
     n = max(span.end_token for span in spans)
     latest_end = [0] * n  # of the spans kept that start at a fencepost
     earliest_start = [n] * n  # of the spans kept that end at it

@@ -3,9 +3,9 @@
     words      the       unaffordableness      .
     pieces     [CLS] the una  ##ff  ##ness     .  [SEP]    at most three of a word: first, second, last
     shapes     0     0   0    0     0          6  0
-    fenceposts      0   1                     2  3         left: the piece before it; right: the piece after it
+    fenceposts      0   1                     2  3         left: the piece before it, 0 1 4 5; right: after it, 1 2 5 6
 
-The pieces are those of BERT's uncased tokenizer (Devlin et al. 2019, section 3), found word by word and remembered.
+The pieces are those of BERT's uncased tokenizer (Devlin et al. 2019, section 3), found word by word and kept.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ PADDING, UNKNOWN, CLS, SEP = 0, 100, 101, 102
 """Their ids in the vocabulary."""
 
 MAX_PIECES = 512
-"""Of a sentence, with [CLS] and [SEP]: the encoder knows no more positions."""
+"""The most pieces of a sentence, with [CLS] and [SEP]: the encoder has no more positions."""
 
 MAX_WORDS = MAX_PIECES - 2
-"""Of a sentence: with one piece a word it fits just so."""
+"""The most words of a sentence; with one piece for each word it just fits."""
 
 PIECES_A_WORD = 3
-MAX_CHARACTERS = 100  # of a run of letters, as in BERT; a longer one is [UNK]
+MAX_CHARACTERS = 100  # of a basic token, as in BERT; a longer one is [UNK]
 CACHED_CHARACTERS = 1 << 20  # about 150,000 words, 20 MB
 
 LOWER, CAPITALISED, CAPITALS, MIXED, CAPITAL, DIGITS, SYMBOLS = range(7)
 """The shapes of words: `word_shape`."""
 
 GUM, CRAFT = 0, 7
-"""The shapes of [CLS] and [SEP]: whose bracketing the network is to follow."""
+"""The shapes of [CLS] and [SEP], which say whose bracketing the network should follow."""
 
 _CJK = [
     (0x3400, 0x4DBF),
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Sentences one after the other, s of them, of p pieces and w words together."""
+    """s sentences, one after the other, with p pieces and w words in total."""
 
     pieces: Ints  # [p]
     shapes: Ints  # [p]
@@ -71,10 +71,10 @@ class Encoded(NamedTuple):
     words: Ints  # [s]
 
     def batches(self, max_pieces: int) -> Iterator[tuple[Ints, Batch]]:
-        """Padded batches of sentences of like length, the longest first, and which sentences they are.
+        """Padded batches of sentences of similar length, the longest first, with the numbers of their sentences.
 
         A batch has at most `max_pieces` pieces, padding included, or one sentence. Sentences of equal length keep
-        their order.
+        their order. With `max_pieces` 12, the lengths 3 6 4 6 give the batches 1 3 and 2 0, the second padded to 4.
         """
         order = np.lexsort((-self.words, -self.lengths))
         start = 0
@@ -85,7 +85,7 @@ class Encoded(NamedTuple):
             start += len(chosen)
 
     def equal_batches(self, max_pieces: int) -> Iterator[tuple[Ints, Batch]]:
-        """As `batches`, but all sentences of a batch have equally many pieces: no piece is padding."""
+        """Like `batches`, but all sentences of a batch have the same number of pieces, so no piece is padding."""
         order = np.lexsort((-self.words, -self.lengths))
         starts = np.flatnonzero(np.diff(self.lengths[order], prepend=0))
         for equal in np.split(order, starts[1:]) if len(order) else ():
@@ -95,7 +95,7 @@ class Encoded(NamedTuple):
                 yield chosen, self.batch(chosen)
 
     def batch(self, sentences: Ints) -> Batch:
-        """The sentences of these numbers, padded to the longest of them."""
+        """The sentences with these numbers, padded to the longest of them."""
         lengths, posts = self.lengths[sentences], self.words[sentences] + 1
         at_piece = np.cumsum(self.lengths)[sentences] - lengths
         at_post = np.cumsum(self.words + 1)[sentences] - posts
@@ -108,22 +108,22 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """Encodes sentences; remembers the pieces of words (20 MB at most, beyond what one call needs)."""
+    """Encodes sentences; keeps the pieces of words (at most 20 MB, plus those of the current call)."""
 
     def __init__(self, vocabulary: Sequence[str] | None = None) -> None:
         """`vocabulary`: WordPieces in order of id, by default those of bert-base-uncased."""
         self._places = _Places({piece: id for id, piece in enumerate(vocabulary or read_vocabulary())})
 
     def word(self, word: str) -> tuple[list[int], int]:
-        """The ids of a word's first, second and last piece (fewer where it has fewer), and its shape."""
+        """The ids of a word's first, second and last piece (fewer if it has fewer), and its shape."""
         place = self._places[word]
         row = PIECES_A_WORD * place
         return list(self._places.pieces[row : row + self._places.counts[place]]), self._places.shapes[place]
 
     def encode(self, sentences: Sequence[Sequence[str]], convention: int | Sequence[int] = GUM) -> Encoded:
-        """Encode sentences of words; `convention`: the bracketing to follow, one for all or one a sentence.
+        """Encode sentences of words; `convention`: the bracketing to follow, one for all or one for each sentence.
 
-        Of each word three pieces are kept, two in a sentence that would have more than `MAX_PIECES`, or one. A
+        Three pieces of each word are kept; in a sentence with more than `MAX_PIECES` two, or else one. Raises
         ValueError for a sentence of more than `MAX_WORDS` words.
         """
         self._places.forget()
@@ -145,8 +145,8 @@ class Encoder:
 
         lengths = np.bincount(sentence_of_word, counts, len(words)).astype(np.int64) + 2
         ends = np.cumsum(lengths)
-        # A word's first piece, counted over all sentences: after the pieces of the words before it, and after
-        # [CLS] of its own sentence and [CLS] and [SEP] of each one before.
+        # A word's first piece, counted over all sentences: after the pieces of earlier words, [CLS] of its sentence,
+        # and [CLS] and [SEP] of each earlier one. With the counts 1 3 in one sentence and 1 in the next: 1 2 7.
         firsts = np.cumsum(counts) - counts + 2 * sentence_of_word + 1
         pieces = np.empty(int(lengths.sum()), np.int64)
         shapes = np.empty_like(pieces)
@@ -174,7 +174,7 @@ def read_vocabulary() -> list[str]:
 
 
 class _Places(dict[str, int]):
-    """Where a word stands in the tables of pieces, counts and shapes; a new word is added to them."""
+    """The place of each word in the tables of pieces, counts and shapes; a new word is added to them."""
 
     def __init__(self, ids: dict[str, int]) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class _Places(dict[str, int]):
         self.forget(-1)
 
     def forget(self, most: int = CACHED_CHARACTERS) -> None:
-        """Start again, if what is remembered has more than this many characters."""
+        """Start again if the kept words have more than this many characters."""
         if self.characters > most:
             self.clear()
             self.characters = 0
@@ -206,7 +206,7 @@ class _Places(dict[str, int]):
 def basic_tokens(word: str) -> list[str]:
     """The word in lower case without accents and control characters, split at punctuation and CJK characters.
 
-    The Penn Treebank's quotation marks (`` and '') are read as those of text.
+    The Penn Treebank's quotation marks (`` and '') are read as ".
     """
     if word in ("``", "''"):
         return ['"']
@@ -216,7 +216,11 @@ def basic_tokens(word: str) -> list[str]:
 
 
 def wordpieces(token: str, ids: dict[str, int]) -> list[int]:
-    """The longest pieces from the left ("##" but for the first); [UNK] where some are not in the vocabulary."""
+    """The ids of the longest pieces from the left, all but the first with "##"; [UNK] if the vocabulary lacks one.
+
+    >>> wordpieces("unable", {"un": 7, "##a": 8, "##able": 9})
+    [7, 9]
+    """
     if token in ids:
         return [ids[token]]
     if len(token) > MAX_CHARACTERS:
@@ -234,7 +238,7 @@ def wordpieces(token: str, ids: dict[str, int]) -> list[int]:
 
 
 def word_shape(word: str) -> int:
-    """LOWER also where a script has no case; CAPITAL for one letter alone; DIGITS wins over all others."""
+    """The shape of a word: DIGITS if it has one, LOWER also for scripts without case, CAPITAL for a single letter."""
     if any(map(str.isdigit, word)):
         return DIGITS
     letters = [*filter(str.isalpha, word)]
@@ -249,7 +253,7 @@ def word_shape(word: str) -> int:
 
 
 def _spaced(character: str) -> str:
-    """A character as BERT's basic tokenizer has it: dropped, set apart by spaces, or in lower case."""
+    """A character as in BERT's basic tokenizer: dropped, between spaces, or in lower case."""
     category = unicodedata.category(character)
     if character in " \t\n\r" or category[0] == "Z":
         return " "
@@ -264,7 +268,11 @@ def _spaced(character: str) -> str:
 
 
 def _padded(values: Ints, starts: Ints, lengths: Ints) -> Ints:
-    """Slices of `values` as the rows of a matrix, padded with 0."""
+    """Slices of `values` as the rows of a matrix, padded with 0.
+
+    >>> _padded(np.array([5, 6, 7, 8]), np.array([0, 3]), np.array([3, 1])).tolist()
+    [[5, 6, 7], [8, 0, 0]]
+    """
     columns = np.arange(lengths.max(initial=0))
     inside = columns < lengths[:, None]
     return np.where(inside, values[np.where(inside, starts[:, None] + columns, 0)], 0) if len(values) else inside * 0

@@ -1,4 +1,4 @@
-"""The file of a network: its hash and what it says of itself, read without ONNX Runtime."""
+"""The file of a network: its hash and its metadata, read without ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 from schemas.errors import UserError
 
 FORMAT = "1"
-"""Of the file: its inputs, outputs and metadata (trainers/parser/export.py)."""
+"""The version of the file's inputs, outputs and metadata (trainers/parser/export.py)."""
 
 _METADATA = 14
 """`metadata_props` of ONNX's ModelProto: entries of a key (1) and a value (2)."""
 
 
 class ModelFile(NamedTuple):
-    """A file of format `FORMAT`. `name` is for messages."""
+    """A file of the format `FORMAT`. `name` is for messages."""
 
     name: str
     content: bytes
@@ -27,7 +27,7 @@ class ModelFile(NamedTuple):
 
 
 def read_model_file(path: str | Path | None = None) -> ModelFile:
-    """The file that a training made, by default the one that is shipped. UserError for another file."""
+    """The file written by a training, by default the shipped one. UserError for any other file."""
     file = Path(path) if path else resources.files(__package__) / "model" / "parser.onnx"
     try:
         content = file.read_bytes()
@@ -49,9 +49,9 @@ def _entry(message: memoryview) -> tuple[str, str]:
 
 
 def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
-    """The fields of a protobuf message that have a number and a length: strings, and messages in it.
+    """The fields with the number `wanted` of a protobuf message: strings, or messages in it.
 
-    https://protobuf.dev/programming-guides/encoding. ValueError for what is no such message, or cut short.
+    See https://protobuf.dev/programming-guides/encoding. ValueError for what is not such a message, or is cut short.
     """
     at = 0
 

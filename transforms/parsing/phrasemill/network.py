@@ -1,8 +1,8 @@
 """The network in ONNX Runtime: words in, tags and constituents out.
 
-A sentence's result depends on that sentence alone, to the last bit, whatever is parsed with it. Activations are
-quantised with scales that are fixed in the file, products of integers are exact, and a batch holds only sentences
-with equally many pieces, so that what is left in floating point has the same shape in any batch.
+The result for a sentence depends only on that sentence, to the last bit, not on others parsed with it. Activations are
+quantised with scales fixed in the file, products of integers are exact, and a batch holds only sentences with the same
+number of pieces, so that the remaining floating point operations have the same shape in any batch.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_BATCH_PIECES = 1000
 
 
 class Parse(NamedTuple):
-    """What the network finds in a sentence of n words."""
+    """The network's result for a sentence of n words."""
 
     tags: list[str]  # n
     constituents: list[Constituent]  # none crosses another; ordered as in `ParsedSentence`
 
 
 class _Result(NamedTuple):
-    """Of a batch of B sentences, with these numbers [B] among those of the call."""
+    """The result for a batch of B sentences; `sentences` [B] are their numbers in the call."""
 
     sentences: Ints
     spans: Ints  # [M, 4]: sentence of the batch, label, start, end
@@ -42,20 +42,20 @@ class _Result(NamedTuple):
 
 
 class Network:
-    """A loaded network. For sentences of at most `encoding.MAX_WORDS` words.
+    """A loaded network, for sentences of at most `encoding.MAX_WORDS` words.
 
-    `threshold`: the logit that a span's score must pass, one for each of `labels`.
+    `threshold`: the logit that a span's score must exceed, one for each of `labels`.
     """
 
     def __init__(self, path: str | Path | None = None, *, threads: int = 1) -> None:
-        """`path`: a file that the training made, by default the one that comes with phrasemill.
+        """`path`: a file written by the training, by default the shipped one.
 
         `threads`: how many batches are computed at a time; results do not depend on it.
         """
         file = read_model_file(path)
         try:
             self._session = onnxruntime.InferenceSession(file.content, session_options(), ["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime has a class for each fault, and none above them
+        except Exception as error:  # onnxruntime's exceptions have no common base class
             raise not_a_network(file.name, error) from error
         self.metadata = file.metadata
         self.labels: tuple[str, ...] = tuple(json.loads(self.metadata["labels"]))
@@ -66,9 +66,9 @@ class Network:
         self._encoder = Encoder()
 
     def parse(self, sentences: Sequence[Sequence[str]], *, convention: int = GUM) -> list[Parse]:
-        """Parse sentences of words, hundreds a call for speed, as whose bracketing `convention` says.
+        """Parse sentences of words with the bracketing `convention`; for speed, give hundreds in a call.
 
-        A ValueError for a sentence of more than `encoding.MAX_WORDS` words.
+        Raises ValueError for a sentence of more than `encoding.MAX_WORDS` words.
         """
         encoded = self._encoder.encode(sentences, convention)
         tags: list[list[str]] = [[] for _ in sentences]
@@ -94,15 +94,15 @@ class Network:
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """Of the session that runs a parser's graph: a run takes the thread that calls it, no other."""
+    """The options of the session that runs a parser's graph: a run uses only the thread that calls it."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The graph is fused as it should be: further fusing would bring in SkipLayerNormalization, which is six times
-    # slower on CPUs than what it stands for, and rearranging (de)quantisation would add steps.
+    # The graph needs no further fusing: SkipLayerNormalization is six times slower on CPUs than the nodes it replaces,
+    # and rearranging (de)quantisation would add steps.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.disable_quant_qdq", "1")
-    # Every batch has another shape: memory kept for one does not fit the next.
+    # Batches have different shapes, so memory kept for one does not fit the next.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     return options

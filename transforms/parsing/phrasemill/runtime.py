@@ -1,7 +1,7 @@
-"""ONNX Runtime without its telemetry; what needs it takes it from here.
+"""ONNX Runtime without its telemetry. Other modules import it from here.
 
-A process that imports it (1.31) leaves a device id and a queue of events in the user's cache folder, and looks for
-Microsoft's host to send them to, unless the environment says otherwise before the import.
+A process that imports it (1.31) writes a device id and a queue of events to the user's cache folder, and tries to send
+them to Microsoft, unless the environment disables this before the import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sample that the project ships: real Wikipedia articles and public-domain chapters (README.md beside this)."""
+"""The sample that the project ships: real Wikipedia articles and public-domain chapters (see README.md)."""
 
 from __future__ import annotations
 

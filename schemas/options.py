@@ -1,0 +1,298 @@
+"""Options as fields of frozen dataclasses; flags, `--help` and the tables of the docs follow from them.
+
+    @dataclass(frozen=True)
+    class WindowRules:
+        group: ClassVar[str] = "contexts"
+
+        window: int = option(120, takes=count, metavar="N", help="tokens of a context, the phrase included")
+        mask_others: bool = option(True, flag="--keep-other-occurrences", help="mask only the chosen occurrence")
+
+    flags = Flags("python -m pipelines.mine_contexts", (WindowRules,))
+    chosen, rest = flags.parse_known(["--window", "60", "--job_name=x"])
+    chosen[WindowRules]                            WindowRules(window=60, mask_others=True)
+    flags.arguments(chosen[WindowRules])           ["--window", "60"]
+    rest                                           ["--job_name=x"]
+
+The classes are ordinary ones: code that is called without a command line has the same defaults. The name of a flag is
+that of its field. An option that is True by default is switched off by its flag, which has to be named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, NoReturn, TypeVar
+
+from schemas.errors import UserError
+from schemas.storage.addresses import checked_arguments
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is said of an option besides its name, type and default.
+
+    takes       makes the value from a text; raises ArgumentTypeError for one that is out of limits
+    flag, also  the flag, by default the field's name, and another name of it; without dashes: a positional argument
+    repeated    the flag may be given several times; the value is a tuple
+    place       the value is a path or an address
+    unset       what `--help` says of the default where its value does not say it
+    more        what the docs say beyond the help
+    source      the paper that the default follows, with the section
+    """
+
+    help: str
+    takes: Callable[[str], Any]
+    metavar: str | None
+    choices: tuple[str, ...]
+    flag: str
+    also: tuple[str, ...]
+    repeated: bool
+    place: bool
+    unset: str
+    more: str
+    source: str
+
+
+def option(
+    default: Any = MISSING,
+    *,
+    help: str,
+    takes: Callable[[str], Any] = str,
+    metavar: str | None = None,
+    choices: tuple[str, ...] = (),
+    flag: str = "",
+    also: tuple[str, ...] = (),
+    repeated: bool = False,
+    place: bool = False,
+    unset: str = "",
+    more: str = "",
+    source: str = "",
+) -> Any:
+    """A field of a dataclass that is an option; one without a default has to be given."""
+    if default is True and not flag:
+        raise ValueError("what is on by default needs a name for the flag that switches it off")
+    said = Option(help, takes, metavar, choices, flag, also, repeated, place, unset, more, source)
+    return field(default=default, metadata={"option": said})
+
+
+# ---- What a text has to be
+
+
+def number(of: Callable[[str], float], fits: Callable[[float], bool], wanted: str) -> Callable[[str], float]:
+    """A number within limits."""
+
+    def convert(text: str) -> float:
+        try:
+            found = of(text)
+        except ValueError:
+            found = None
+        if found is None or not fits(found):
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {text}")
+        return found
+
+    return convert
+
+
+whole = number(int, lambda each: True, "a whole number")
+natural = number(int, lambda each: each >= 0, "a whole number of 0 or more")
+count = number(int, lambda each: each >= 1, "a whole number of 1 or more")
+rate = number(float, lambda each: 0 < each <= 1, "a number above 0 and at most 1")
+share = number(float, lambda each: 0 <= each < 1, "a number of 0 or more and below 1")
+reject_rate = number(float, lambda each: 0 <= each <= 1, "a number from 0 to 1")
+
+
+def some_of(terms: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Some of these terms, with commas between; they come in the order of `terms`."""
+
+    def convert(text: str) -> tuple[str, ...]:
+        wanted = {each.strip().casefold() for each in text.split(",") if each.strip()}
+        if not wanted or wanted - {each.casefold() for each in terms}:
+            raise argparse.ArgumentTypeError(f"choose among {', '.join(terms)}, not {text}")
+        return tuple(each for each in terms if each.casefold() in wanted)
+
+    return convert
+
+
+# ---- Classes of options
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An option where it is declared: the field's name, and its default (MISSING: it has to be given)."""
+
+    name: str
+    default: Any
+    option: Option
+
+    @property
+    def is_switch(self) -> bool:
+        return isinstance(self.default, bool)
+
+    @property
+    def is_positional(self) -> bool:
+        return not self.flag.startswith("--")
+
+    @property
+    def flag(self) -> str:
+        return self.option.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def metavar(self) -> str:
+        return self.option.metavar or ",".join(self.option.choices)
+
+    @property
+    def shown_default(self) -> str:
+        """The default as people read it; empty if there is none."""
+        if self.option.unset or self.is_switch or self.default in (MISSING, None, "", ()):
+            return self.option.unset
+        return f"{self.default:,}" if isinstance(self.default, int | float) else _text(self.default)
+
+
+def declared(group: Any) -> Iterator[Declared]:
+    """The options of a class, or of an instance, whose values are then the defaults."""
+    for each in fields(group):
+        if said := each.metadata.get("option"):
+            yield Declared(each.name, each.default if isinstance(group, type) else getattr(group, each.name), said)
+
+
+def _text(value: Any) -> str:
+    return ",".join(value) if type(value) is tuple else str(value)
+
+
+class Chosen:
+    """The options that somebody chose: an instance of each class."""
+
+    def __init__(self, options: Sequence[Any]) -> None:
+        self._options = {type(each): each for each in options}
+
+    def __getitem__(self, of: type[T]) -> T:
+        found: T = self._options[of]
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._options.values())
+
+    def with_(self, *options: Any) -> Chosen:
+        """The same with other instances of some classes."""
+        return Chosen([*self, *options])
+
+
+# ---- The command line
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see --help")
+
+
+class Flags:
+    """The flags of a command. `groups` are classes of options, or instances whose values are the defaults."""
+
+    def __init__(
+        self, prog: str, groups: Sequence[Any], *, description: str, usage: str | None = None, epilog: str | None = None
+    ) -> None:
+        self._groups = {each if isinstance(each, type) else type(each): each for each in groups}
+        self._parser = _Parser(
+            prog=prog,
+            usage=usage,
+            description=description,
+            epilog=epilog,
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=110),
+            allow_abbrev=False,
+            argument_default=argparse.SUPPRESS,
+        )
+        titles: dict[str, Any] = {"": self._parser}
+        for of, group in self._groups.items():
+            title = getattr(of, "group", "")
+            if title not in titles:
+                titles[title] = self._parser.add_argument_group(title)
+            for each in declared(group):
+                _add(titles[title], each, dest=_dest(of, each))
+
+    @property
+    def groups(self) -> tuple[type, ...]:
+        return tuple(self._groups)
+
+    @property
+    def names(self) -> list[str]:
+        return [flag for action in self._parser._actions for flag in action.option_strings]
+
+    def parse(self, arguments: Sequence[str] | None) -> Chosen:
+        """The options. UserError for a flag that there is not, naming the nearest."""
+        chosen, rest = self.parse_known(arguments)
+        if rest:
+            raise UserError(no_such_flag(rest[0], self.names))
+        return chosen
+
+    def parse_known(self, arguments: Sequence[str] | None) -> tuple[Chosen, list[str]]:
+        """The options, and the arguments that are no flags of ours."""
+        given, rest = self._parser.parse_known_args(checked_arguments(arguments))
+        values = vars(given)
+        found = []
+        for of, group in self._groups.items():
+            own = {} if isinstance(group, type) else vars(group)
+            for each in declared(group):
+                value = values.get(_dest(of, each), MISSING)
+                if value is not MISSING:
+                    own = own | {each.name: tuple(value) if each.option.repeated else value}
+            found.append(of(**own))
+        return Chosen(found), rest
+
+    def arguments(self, *options: Any) -> list[str]:
+        """Options as one would type them, less those that have their defaults."""
+        found: list[str] = []
+        for chosen in options:
+            for each in declared(self._groups[type(chosen)]):
+                value = getattr(chosen, each.name)
+                if value == each.default:
+                    continue
+                if each.is_switch:
+                    found.append(each.flag)
+                    continue
+                for text in map(_text, value if each.option.repeated else [value]):
+                    if each.is_positional:
+                        found.append(text)
+                    else:
+                        found += [f"{each.flag}={text}"] if text.startswith("-") else [each.flag, text]
+        return found
+
+
+def no_such_flag(argument: str, known: Sequence[str]) -> str:
+    """What is said of an argument that nobody takes, with the nearest that somebody does."""
+    flag = argument.split("=")[0]
+    if not flag.startswith("-"):
+        return f"{argument!r}: is no flag; see --help"
+    near = difflib.get_close_matches(flag, known, n=1)
+    return f"{flag}: no such flag" + (f"; did you mean {near[0]}?" if near else "; see --help")
+
+
+def _dest(of: type, each: Declared) -> str:
+    return f"{of.__module__}.{of.__qualname__}.{each.name}"
+
+
+def _add(to: Any, each: Declared, *, dest: str) -> None:
+    option = each.option
+    help = option.help + (f" (default: {each.shown_default})" if each.shown_default else "")
+    said: dict[str, Any] = {"help": help.replace("%", "%%"), "dest": dest}
+    if each.is_switch:
+        to.add_argument(each.flag, *option.also, action="store_false" if each.default else "store_true", **said)
+        return
+    said |= {"type": _not_empty(option.takes), "metavar": option.metavar, "choices": option.choices or None}
+    if each.is_positional:
+        to.add_argument(**{**said, "metavar": each.flag}, nargs="+" if option.repeated else None)
+    else:
+        said |= {"action": "append" if option.repeated else "store", "required": each.default is MISSING}
+        to.add_argument(each.flag, *option.also, **said)
+
+
+def _not_empty(takes: Callable[[str], Any]) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        if not text.strip():
+            raise argparse.ArgumentTypeError("must not be empty")
+        return takes(text)
+
+    return convert

@@ -1,0 +1,154 @@
+"""Options as fields: what a command line makes of them, what is said of them, and back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from schemas.errors import UserError
+from schemas.options import Flags, count, declared, natural, option, rate, reject_rate, share, some_of, whole
+
+
+@dataclass(frozen=True)
+class Rules:
+    group: ClassVar[str] = "rules"
+
+    labels: tuple[str, ...] = option(("NP", "VP"), takes=some_of(("NP", "VP", "PP")), metavar="L,L", help="to take")
+    max_tokens: int = option(1000, takes=count, flag="--max-phrase-tokens", metavar="N", help="100% of them")
+    lowercase: bool = option(True, flag="--keep-case", help="keep upper case")
+    all_pairs: bool = option(False, help="no caps")
+    placement: str = option("random", choices=("random", "centre"), help="where")
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    group: ClassVar[str] = "rules"
+
+    most: int | None = option(None, takes=count, metavar="K", help="at most", unset="all of them")
+    tables: tuple[str, ...] = option((), repeated=True, metavar="FILE", help="may be repeated")
+
+
+@dataclass(frozen=True)
+class Where:
+    output: str = option(metavar="DIR", also=("--to",), help="is written")
+
+
+@dataclass(frozen=True)
+class Tool:
+    dataset: Path = option(flag="DIR", takes=Path, help="a dataset")
+    others: tuple[str, ...] = option(flag="MORE", repeated=True, help="others")
+    rate: float = option(0.5, takes=rate, metavar="RATE", help="how much")
+
+
+OUT = Where(output="out")
+FLAGS = Flags("x", (OUT, Rules, Limits), description="Does x.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "typed"),
+    [
+        ("", [OUT, Rules(), Limits()], ""),
+        ("--keep-case --all-pairs", [OUT, Rules(lowercase=False, all_pairs=True), Limits()], None),
+        ("--labels=pp,np", [OUT, Rules(labels=("NP", "PP")), Limits()], "--labels NP,PP"),
+        ("--labels NP,VP --placement random --to out", [OUT, Rules(), Limits()], ""),
+        ("--tables b --tables=a --most 7", [OUT, Rules(), Limits(7, ("b", "a"))], "--most 7 --tables b --tables a"),
+        ("--to=-", [Where("-"), Rules(), Limits()], "--output=-"),
+        ("--to here", [Where("here"), Rules(), Limits()], "--output here"),
+        ("--max-phrase-tokens 3", [OUT, Rules(max_tokens=3), Limits()], None),
+    ],
+)  # fmt: skip
+def test_arguments_there_and_back(arguments, expected, typed):
+    chosen, rest = FLAGS.parse_known(arguments.split())
+    assert [*chosen] == expected
+    assert (chosen[Rules], chosen[Limits], rest) == (expected[1], expected[2], [])
+    assert " ".join(FLAGS.arguments(*chosen)) == (arguments if typed is None else typed)
+    assert [*FLAGS.parse(FLAGS.arguments(*chosen))] == expected
+
+
+def test_what_is_not_ours_is_passed_on_in_order():
+    chosen, rest = FLAGS.parse_known("--job_name=x --most 3 --stage y --max-tokens 5 z".split())
+    assert (chosen[Limits].most, rest) == (3, ["--job_name=x", "--stage", "y", "--max-tokens", "5", "z"])
+    other = chosen.with_(Limits(most=4))
+    assert (other[Limits].most, other[Rules], chosen[Limits].most) == (4, Rules(), 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--labels=NP,S"], "argument --labels: choose among NP, VP, PP, not NP,S; see --help"),
+        (["--labels=,"], "argument --labels: choose among NP, VP, PP, not ,; see --help"),
+        (["--most=0"], "argument --most: must be a whole number of 1 or more, not 0; see --help"),
+        (["--most"], "argument --most: expected one argument; see --help"),
+        (["--to="], "argument --output/--to: must not be empty; see --help"),
+        (["--tables", " "], "argument --tables: must not be empty; see --help"),
+        (["--placement="], "argument --placement: must not be empty; see --help"),
+        (["--placement=left"], "argument --placement: invalid choice: 'left'"),
+        (["--keep-case=no"], "argument --keep-case: ignored explicit argument 'no'; see --help"),
+        (["--all-pair"], "--all-pair: no such flag; did you mean --all-pairs?"),
+        (["--keep_case"], "--keep_case: no such flag; did you mean --keep-case?"),
+        (["--xyzzy=1"], "--xyzzy: no such flag; see --help"),
+        (["stray"], "'stray': is no flag; see --help"),
+    ],
+)
+def test_refused_arguments(arguments, message):
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        FLAGS.parse(arguments)
+
+
+@pytest.mark.parametrize(
+    ("takes", "good", "bad"),
+    [
+        (whole, {"-3": -3, "0": 0}, ["x", "1.5"]),
+        (natural, {"0": 0, "7": 7}, ["-1", "x"]),
+        (count, {"1": 1}, ["0", "-1", "1.0"]),
+        (rate, {"1": 1.0, "1e-3": 0.001}, ["0", "1.1", "x", "nan"]),
+        (share, {"0": 0.0, "0.9": 0.9}, ["1", "-0.1", "nan"]),
+        (reject_rate, {"0": 0.0, "1": 1.0}, ["1.1", "-0.1", "nan"]),
+    ],
+)
+def test_numbers_and_their_limits(takes, good, bad):
+    assert {text: takes(text) for text in good} == good
+    for text in bad:
+        with pytest.raises(Exception, match=f"must be a .*number.*, not {re.escape(text)}$"):
+            takes(text)
+
+
+def test_positional_arguments():
+    flags = Flags("x", (Tool,), description="")
+    assert flags.parse(["a", "b", "c", "--rate=1"])[Tool] == Tool(Path("a"), ("b", "c"), 1.0)
+    assert flags.arguments(Tool(Path("a"), ("b", "c"))) == ["a", "b", "c"]
+    for arguments, message in (
+        ([], "required: DIR, MORE"),
+        (["a"], "required: MORE"),
+        (["a", ""], "MORE: must not be"),
+    ):
+        with pytest.raises(UserError, match=message):
+            flags.parse(arguments)
+
+
+def test_what_has_no_default_has_to_be_given():
+    with pytest.raises(UserError, match="required: --output/--to; see --help"):
+        Flags("x", (Where,), description="").parse([])
+
+
+def test_help_is_in_groups_and_says_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        FLAGS.parse(["--help"])
+    shown = capsys.readouterr().out
+    assert re.sub(r"\s+", " ", shown.partition("rules:")[2]).strip() == (
+        "--labels L,L to take (default: NP,VP) --max-phrase-tokens N 100% of them (default: 1,000) "
+        "--keep-case keep upper case --all-pairs no caps --placement {random,centre} where (default: random) "
+        "--most K at most (default: all of them) --tables FILE may be repeated"
+    )
+    assert "is written (default: out)" in shown
+
+
+def test_what_is_on_by_default_needs_a_flag_that_switches_it_off():
+    with pytest.raises(ValueError, match="switches it off"):
+        option(True, help="x")
+    assert [each.name for each in declared(Rules)] == ["labels", "max_tokens", "lowercase", "all_pairs", "placement"]

@@ -1,0 +1,69 @@
+"""The options of phrases (docs/phrases.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from schemas.options import count, option, some_of
+from schemas.terms import PHRASE_LABELS
+
+MOST_PHRASES = 100_000
+"""How many phrases a dataset has where nothing is said: Phrase-BERT, section 3."""
+
+
+@dataclass(frozen=True)
+class PhraseRules:
+    """Which constituents are phrases, and in which form; part of the fingerprint of what is counted."""
+
+    group: ClassVar[str] = "phrases"
+
+    labels: tuple[str, ...] = option(
+        ("NP", "VP", "ADJP", "ADVP"),
+        takes=some_of(PHRASE_LABELS),
+        metavar="L,L",
+        help="constituents to take",
+        more="PP on request",
+        source="Phrase-BERT, section 3",
+    )
+    max_tokens: int = option(
+        10,
+        takes=count,
+        flag="--max-phrase-tokens",
+        metavar="N",
+        help="longer ones are left out",
+        source="Phrase-BERT, section 3",
+    )
+    lowercase: bool = option(True, flag="--keep-case", help="keep upper case")
+    strip_punctuation: bool = option(True, flag="--keep-punctuation", help="keep leading and trailing punctuation")
+    strip_determiners: bool = option(True, flag="--keep-determiners", help="keep leading determiners")
+    drop_pronouns: bool = option(True, flag="--keep-pronouns", help="keep lone pronouns")
+    drop_numbers: bool = option(True, flag="--keep-numbers", help="keep lone numbers")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Which phrases are kept; part of the fingerprint."""
+
+    group: ClassVar[str] = "phrases"
+
+    max_phrases: int | None = option(
+        None,
+        takes=count,
+        metavar="K",
+        help="the K most frequent",
+        unset=f"{MOST_PHRASES:,}",
+        source="Phrase-BERT, section 3",
+    )
+    min_frequency: int | None = option(
+        None,
+        takes=count,
+        metavar="N",
+        help="all that occur N times or more, instead of the K most frequent",
+        more="with both, the first K of those",
+    )
+
+    @property
+    def most(self) -> int | None:
+        """How many phrases at most; None where their frequency alone decides."""
+        return MOST_PHRASES if self.max_phrases is None and self.min_frequency is None else self.max_phrases
