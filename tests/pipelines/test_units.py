@@ -367,7 +367,7 @@ to finish, when no slice is at work any more: finish
     assert status.main([str(build.output)]) == 1
     shown = capsys.readouterr().out
     assert "0 slices are at work, 1 ended well" in shown
-    assert "on elsewhere, ended without a word\n" in shown
+    assert "on elsewhere, ended unexpectedly\n" in shown
     assert shown.endswith("to finish: finish\n")
     # The last call is what counts once it has begun.
     leave(build.output, None, started=time.time() + 1)

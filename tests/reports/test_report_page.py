@@ -129,7 +129,7 @@ def test_datasets_that_were_moved_or_written_anew_are_left_out(tmp_path):
     assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
     write_dataset(tmp_path / "documents", DOCUMENTS, [[[document(1)]]], made_from=contexts)
     assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
-    assert "does not lie where the manifest names it" in dataset_report(contexts.folder, contexts.manifest)
+    assert "is not where the manifest says" in dataset_report(contexts.folder, contexts.manifest)
 
 
 def test_hostile_strings_stay_text(tmp_path):
