@@ -182,7 +182,7 @@ def begins_early(start: I64, end: I64, first: Bools) -> Bools:
     return early
 
 
-# ---- What must hold between rows
+# ---- Rules between rows
 
 
 def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
@@ -385,7 +385,7 @@ class Counters(Check):
                 yield "", f"{self._found[value]:,} rows count as {quoted(name)}; the manifest says {said:,}"
 
 
-# ---- What must hold between a dataset and the one that it was made from
+# ---- Rules between a dataset and the one that it was made from
 
 
 def are_rows_of(

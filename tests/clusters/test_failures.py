@@ -1,4 +1,4 @@
-"""What a run on a cluster says of a failure, out of what its runner says."""
+"""The error of a run on a cluster, from the text of its runner."""
 
 from __future__ import annotations
 

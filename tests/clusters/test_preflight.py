@@ -1,4 +1,4 @@
-"""What is looked at before a job is sent: each mistake has its line, each runner its defaults."""
+"""Checks before a job is submitted: an error for each mistake, and the defaults of each runner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOGLE = ["--project=p", "--region=us-central1", "--temp_location=gs://b/tmp", I
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Something that answers, and a Flink as far as its overview goes."""
+    """A server that answers, and serves the overview of a Flink."""
 
     class Overview(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

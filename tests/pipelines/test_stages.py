@@ -44,7 +44,7 @@ def run_build(build: DatasetBuild, executor: Executor | None = None, *, resume: 
 
 
 def run_by_hand(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> None:
-    """The same stages without an executor, units in any order, optionally every unit attempted twice."""
+    """Do the stages without an executor, units in any order, each unit twice if wanted."""
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
@@ -151,7 +151,7 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
 
 
 def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
-    """What was written before a checkpoint is kept, what came after is written again; the ledger counts each once."""
+    """What was written before a checkpoint is kept; the rest is written again. The ledger counts each row once."""
     read: list[int] = []
 
     class Numbers(CountWords):
@@ -310,7 +310,7 @@ def test_a_publication_that_fails_leaves_no_dataset_and_can_be_finished(tmp_path
         close_stage(build.work, stage)
     in_the_way = tmp_path / "words/README.md"
     in_the_way.mkdir()
-    with pytest.raises(UserError, match="a folder lies where a file should be"):
+    with pytest.raises(UserError, match="a folder is where a file should be"):
         build.finish()
     assert not (tmp_path / "words/manifest.json").exists()
     in_the_way.rmdir()

@@ -1,4 +1,4 @@
-"""schemas.check on real datasets: whole, and broken in every way that it should notice."""
+"""schemas.check on real datasets: sound ones, and ones that are broken in every way that it should find."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def retype(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
 
 
 def swap(folder: Path) -> None:
-    """The first two shards change places, in the manifest, too."""
+    """The first two shards change places, also in the manifest."""
     data = json.loads((folder / "manifest.json").read_text())
     first, second = data["splits"]["train"][:2]
     names = first["path"], second["path"]
@@ -64,7 +64,7 @@ def cut_short(folder: Path) -> None:
 
 
 def other_documents(folder: Path) -> None:
-    """The documents beside it are of another fingerprint."""
+    """The documents that are found have another fingerprint."""
     edit(lambda data: data.update(fingerprint="0" * 64))(folder.with_name("contexts-documents"))
 
 
@@ -73,7 +73,7 @@ def move_rows(rows: list[Row]) -> None:
 
 
 def shift(rows: list[Row]) -> None:
-    """Offsets of a context one character off, the surface as long as before."""
+    """The offsets of a context are one character off; the surface has the same length."""
     rows[1]["start_char"] += 1
     rows[1]["end_char"] += 1
 
@@ -558,7 +558,7 @@ def test_documents_that_were_moved(copied, capsys, tmp_path):
     folder = copied("contexts")
     rewrite(shift)(folder)
     (tmp_path / "contexts-documents").rename(tmp_path / "texts")
-    assert main([str(folder)]) == 1  # the order of rows follows from the offsets
+    assert main([str(folder)]) == 1  # the order of rows depends on the offsets
     assert "is not at start_char" not in capsys.readouterr().out
     assert main([str(folder), "--documents", str(tmp_path / "texts")]) == 1
     assert "the surface is not at start_char in the document" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""schemas.check on real datasets of mentions, pairs and aliases: whole, and broken in every way it should notice."""
+"""schemas.check on real datasets of mentions, pairs and aliases: sound ones, and ones that are broken."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def same_entity(rows: list[Row]) -> None:
 
 
 def shift(rows: list[Row]) -> None:
-    """The span of a mention is one character off, and the mention with it."""
+    """The span of a mention is one character off, and so is the mention."""
     row = rows[1]
     row.update(start_char=row["start_char"] + 1, end_char=row["end_char"] + 1)
     row["mention"] = row["text"][row["start_char"] : row["end_char"]].strip()
@@ -391,7 +391,7 @@ def test_whole_datasets_are_ok(mined_mentions, capsys):
 
 
 def test_what_the_sound_ones_hold(mined_mentions):
-    """So that a check of nothing is not taken for a check."""
+    """Otherwise a check of nothing would pass as a check."""
 
     def values(name: str, column: str) -> set[object]:
         return {*pq.read_table(mined_mentions / name / "data", columns=[column]).column(column).to_pylist()}
@@ -414,7 +414,7 @@ def test_mentions_out_of_reach_are_said(copied_mentions, capsys, tmp_path):
 
 
 def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
-    """They are those of the mentions; the pairs between are not asked for them."""
+    """The documents are those of the mentions; the pairs do not need them."""
     folder = copied_mentions("pairs-mentions")
     (tmp_path / "pairs-documents").rename(tmp_path / "texts")
     shutil.copytree(folder, tmp_path / "pairs-of")
@@ -426,7 +426,7 @@ def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
     ("masks", "anchor", "is_sound"),
     [
         ("one", "A  mask> of <mask>.", True),
-        ("one", "A <mask> of <mask>.", False),  # its own mask token would be taken for that of a mention
+        ("one", "A <mask> of <mask>.", False),  # the text's own mask token would look like that of a mention
         ("one", "A <mask> of whales.", False),
         ("one", "A  mask> of <mask> <mask>.", False),
         ("one", "A  mask> of .", False),
