@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from schemas.dataset import Dataset, RowGroup
 from schemas.keys import is_validation
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset, RowGroup
-    from schemas.manifest import Manifest, Shard
+from schemas.manifest import Manifest, Shard
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -389,23 +387,30 @@ class Counters(Check):
 
 
 def are_rows_of(
-    dataset: Dataset, source: Dataset, columns: Sequence[str], rule: str, suffix: str = ""
-) -> Iterator[Violation]:
-    """The rows whose columns (named with `suffix`) do not equal those of any row of `source`, by hashes of rows."""
-    known = [row_hashes(table, columns) for table in source.tables(columns=columns)]
-    found = np.unique(np.concatenate([np.empty(0, np.uint64), *known]))
+    columns: Sequence[str], rule: str, suffix: str = ""
+) -> Callable[[Dataset, Dataset], Iterator[Violation]]:
+    """A check for rows whose columns (named with `suffix`) do not equal those of any row of the source dataset.
+
+    It compares hashes of rows. `rule` has {} for the source.
+    """
     own = [f"{name}{suffix}" for name in columns]
-    for shard in dataset.shards():
-        wrong: list[int] = []
-        detail = ""
-        for group in dataset.row_groups(shard, columns=own):
-            absent = np.flatnonzero(~np.isin(row_hashes(group.table, own), found)).tolist()
-            if absent and not wrong:
-                row = group.table.slice(absent[0], 1).to_pylist()[0]
-                detail = ", ".join(quoted(row[name]) for name in own[:4])
-            wrong += [group.first_row + row for row in absent]
-        if wrong:
-            yield Violation(shard, rule, rows_of(wrong), detail)
+
+    def check(dataset: Dataset, source: Dataset) -> Iterator[Violation]:
+        known = [row_hashes(table, columns) for table in source.tables(columns=columns)]
+        found = np.unique(np.concatenate([np.empty(0, np.uint64), *known]))
+        for shard in dataset.shards():
+            wrong: list[int] = []
+            detail = ""
+            for group in dataset.row_groups(shard, columns=own):
+                absent = np.flatnonzero(~np.isin(row_hashes(group.table, own), found)).tolist()
+                if absent and not wrong:
+                    row = group.table.slice(absent[0], 1).to_pylist()[0]
+                    detail = ", ".join(quoted(row[name]) for name in own[:4])
+                wrong += [group.first_row + row for row in absent]
+            if wrong:
+                yield Violation(shard, rule.format(source.folder), rows_of(wrong), detail)
+
+    return check
 
 
 class Wrong:

@@ -53,7 +53,7 @@ class Source(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {}
-"""The kinds that were declared, by record. Those of phrasemill are declared when `schemas.kinds` is imported."""
+"""The kinds that were declared, by record; those of phrasemill are declared when `schemas.kinds` is imported."""
 
 
 def rows_written(manifest: Manifest) -> Iterator[Problem]:
@@ -120,3 +120,9 @@ class Kind:
 def _declared(module: str, record: str) -> Kind:
     importlib.import_module(module)
     return KINDS[record]
+
+
+def kind_of(record: str) -> Kind | None:
+    """The kind of this record; None if there is none."""
+    importlib.import_module("schemas.kinds")  # declares them; at the top of the module the import would be circular
+    return KINDS.get(record)

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from schemas.columns import SCHEMA_VERSION
 from schemas.errors import UserError
-from schemas.kind import Kind
-from schemas.kinds import KINDS
+from schemas.kind import Kind, kind_of
 from schemas.storage.folder import Folder
 
 MANIFEST = "manifest.json"
@@ -137,7 +136,9 @@ class Manifest:
 
     @property
     def kind(self) -> Kind:
-        return KINDS[self.record]
+        kind = kind_of(self.record)
+        assert kind is not None
+        return kind
 
     def stage(self, name: str) -> StageReport:
         return next(each for each in self.stages if each.name == name)
@@ -248,7 +249,7 @@ def read_manifest(folder: Folder) -> Manifest:
             f"{folder}/{MANIFEST}: has schema version {version}, this phrasemill reads version {SCHEMA_VERSION}; "
             "use the phrasemill that wrote it, or write the dataset again with --overwrite"
         )
-    if manifest.record not in KINDS:
+    if kind_of(manifest.record) is None:
         raise UserError(f"{folder}/{MANIFEST}: records of unknown type {manifest.record!r}; update phrasemill")
     return manifest
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from schemas.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,3 +80,25 @@ def test_one_module_knows_the_library(library, places):
             if any(f"{name}.".startswith(f"{library}.") for name in names):
                 found.append(module)
     assert sorted({*found}) == places
+
+
+STAGES = {
+    name
+    for path in (ROOT / "pipelines/stages").glob("*.py")
+    for name in re.findall(r'^    name: ClassVar\[str\] = "(\w+)"', path.read_text(), re.MULTILINE)
+}
+OF_KINDS = ("schemas.kinds", "pipelines.stages")
+
+
+@pytest.mark.parametrize("module", [each for each in MODULES if not each.startswith(OF_KINDS)])
+def test_no_module_names_a_kind_or_a_stage(module):
+    """What is true of a kind is said where it is declared, and nothing else asks which kind it has."""
+    named = []
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Constant) and node.value in [*KINDS]:
+            named.append(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            first = node.args[0]
+            if node.func.attr in ("stage", "ledger", "has", "completions", "files", "units", "counter"):
+                named += [first.value] if isinstance(first, ast.Constant) and first.value in STAGES else []
+    assert named == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,11 +23,9 @@ from schemas.checks import (
 from schemas.columns import column, schema, term
 from schemas.kind import Kind
 from schemas.kinds.mentions import entity
+from schemas.manifest import Manifest
 from schemas.measures import likeness, rows_by_rank, value, words
 from schemas.shown import Row, Shown, cut
-
-if TYPE_CHECKING:
-    from schemas.manifest import Manifest
 
 ALIAS_PAIRS = schema(
     "AliasPair",

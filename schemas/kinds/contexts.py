@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +32,13 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import PROVENANCE, PROVENANCE_NAMES, column, schema, term
+from schemas.dataset import Dataset, RowGroup
 from schemas.keys import row_key
 from schemas.kind import Kind, Problem, Source, equal
+from schemas.manifest import Manifest, Shard
 from schemas.measures import frequency_by_rank, share_before, value, words
 from schemas.shown import Row, Shown, cut, passage, web_address
 from schemas.terms import PHRASE_LABELS
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset, RowGroup
-    from schemas.manifest import Manifest, Shard
 
 CONTEXTS = schema(
     "Context",

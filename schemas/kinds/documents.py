@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +27,12 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import PROVENANCE, column, list_of, schema, struct, term
+from schemas.dataset import Dataset, RowGroup
 from schemas.errors import UserError
 from schemas.kind import Kind, Problem, Side, equal
+from schemas.manifest import Manifest
 from schemas.measures import characters, length, value
 from schemas.shown import CELL, PASSAGE, Piece, Row, Shown, cut, web_address
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset, RowGroup
-    from schemas.manifest import Manifest
 
 DOCUMENTS = schema(
     "Document",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,15 +25,13 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import column, schema, term
+from schemas.dataset import Dataset
 from schemas.kind import Kind, Problem, Source, equal
 from schemas.kinds.mentions import MENTION_FIELDS, MentionColumns, entity, in_sentence
+from schemas.manifest import Manifest
 from schemas.measures import likeness, rows_by_rank, value, words
 from schemas.shown import NEW_LINE, PASSAGE, Row, Shown, cut
 from schemas.terms import PAIR_KINDS
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset
-    from schemas.manifest import Manifest
 
 PAIRED_FIELDS = tuple(each for each in MENTION_FIELDS if each.name not in ("resolution", "origin"))
 """What a pair keeps of each of its two mentions. The rest can be found by sentence_id."""
@@ -215,8 +213,7 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
 
 def _check_source(dataset: Dataset, mentions: Dataset) -> Iterator[Violation]:
     for side, which in (("_1", "first"), ("_2", "second")):
-        rule = f"the {which} of the two is no row of {mentions.folder}"
-        yield from are_rows_of(dataset, mentions, _PAIRED, rule, side)
+        yield from are_rows_of(_PAIRED, f"the {which} of the two is no row of {{}}", side)(dataset, mentions)
 
 
 def _sums(manifest: Manifest) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,15 +34,13 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import PROVENANCE, PROVENANCE_NAMES, column, schema, term
+from schemas.dataset import Dataset
 from schemas.kind import Kind, Source
+from schemas.manifest import Manifest
 from schemas.measures import rows_by_rank, share_before, value, words
 from schemas.reasons import NUMBER, PUNCTUATION
 from schemas.shown import Piece, Row, Shown, cut, passage, web_address
 from schemas.terms import ORIGINS, RESOLUTIONS
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset
-    from schemas.manifest import Manifest
 
 MENTION_FIELDS = (
     term("entity_id", "the Wikidata id of the entity, empty where none is known"),

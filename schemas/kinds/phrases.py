@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,13 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import column, schema, struct, term
+from schemas.dataset import RowGroup
 from schemas.kind import Kind, Problem, equal
+from schemas.manifest import Manifest
 from schemas.measures import frequency_by_row, value, words
 from schemas.reasons import NUMBER, PUNCTUATION
 from schemas.shown import Row, Shown, plain_row
 from schemas.terms import PHRASE_LABELS
-
-if TYPE_CHECKING:
-    from schemas.dataset import RowGroup
-    from schemas.manifest import Manifest
 
 PHRASES = schema(
     "Phrase",

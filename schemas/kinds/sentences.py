@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +29,11 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import column, list_of, schema, struct, term
+from schemas.dataset import Dataset
 from schemas.kind import Kind, Source
 from schemas.measures import item_extent, item_value, length
 from schemas.shown import PASSAGE, Piece, Row, Shown, cut
 from schemas.terms import PHRASE_LABELS
-
-if TYPE_CHECKING:
-    from schemas.dataset import Dataset
 
 SENTENCES = schema(
     "Sentence",

@@ -10,7 +10,9 @@ import pytest
 from schemas.kinds import FILTER_REASONS, KINDS, REJECT_REASONS
 from schemas.reasons import WORKER_FAULTS
 
-kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+OURS = {record: kind for record, kind in KINDS.items() if kind.show.__module__.startswith("schemas.")}
+
+kinds = pytest.mark.parametrize("kind", OURS.values(), ids=OURS)
 
 
 @kinds
