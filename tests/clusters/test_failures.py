@@ -41,7 +41,7 @@ FLINK = (
         (
             "bundle failed:SDK worker disconnected: worker[job-1]",
             StageError,
-            "a worker of the cluster was lost, its own",
+            "a worker of the cluster was lost; see its log",
         ),
         ("io.grpc.StatusRuntimeException: CANCELLED: client cancelled", StageError, "a worker of the cluster was lost"),
         (
