@@ -1,4 +1,4 @@
-"""What a run says at its end: counts through the stages, rates, where things are, what comes next, sample rows."""
+"""What a run prints at its end: the datasets, what was left out, rates, sample rows, the next command."""
 
 from __future__ import annotations
 

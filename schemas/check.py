@@ -2,9 +2,10 @@
 
     python -m schemas.check out/contexts out/contexts-phrases
 
-Checked are the manifest, the shards (present, named, bytes, sha256, schema, rows), the ledgers, the side tables, and
-what its kind (`schemas/kinds/`) says of each row. Rows are compared with the dataset that they point into, such as the
-text of documents, if it is where the manifest (or --source) says. Exit status: 0 all is well, 1 findings, 2 no dataset.
+It checks the manifest, the shards (present, named, bytes, sha256, schema, rows), the ledgers, the side tables, and the
+rules of the dataset's kind (`schemas/kinds/`) for each row. Rows are compared with the dataset that they point into,
+such as the text of documents, if it is where the manifest (or --source) says. Exit status: 0 no findings, 1 findings,
+2 no dataset.
 """
 
 from __future__ import annotations

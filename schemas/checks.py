@@ -1,7 +1,7 @@
-"""Checks that kinds are put together from: what a row must hold, and what must hold between rows, shards and splits.
+"""Checks of which kinds are composed: rules for a row, and rules between rows, shards and splits.
 
-A check takes the rows of a dataset one row group at a time, in order, and yields the rows that break a rule. What spans
-shards is kept as 64-bit hashes: 8 to 32 bytes a row.
+A check gets the rows of a dataset one row group at a time, in order, and yields the rows that break a rule. Rules
+between shards keep 64-bit hashes: 8 to 32 bytes for each row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WIKIDATA_ID = r"^Q[1-9][0-9]*$"
 
 
 class Broken(NamedTuple):
-    """Rows of a row group, numbered in it, that break a rule; `show` gives what a row has and what it should."""
+    """Rows of a row group, numbered in it, that break a rule. `show(row)` says what the row has and what it should."""
 
     rule: str
     rows: I64
@@ -38,7 +38,7 @@ class Broken(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A rule broken by rows that are known only when all were read; rows are numbered in the shard."""
+    """A rule broken by rows of a shard, numbered in it, that is known only after all rows were read."""
 
     shard: Shard
     rule: str
@@ -47,18 +47,18 @@ class Violation(NamedTuple):
 
 
 class Check:
-    """Something that must hold for the rows of a dataset. Subclasses override what they need."""
+    """A rule for the rows of a dataset. Subclasses override what they need."""
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        """Check the next row group. The row groups of a split come in order, one split after the other."""
+        """Check the next row group. They come in order, one split after the other."""
         yield from ()
 
     def end(self, dataset: Dataset) -> Iterator[Violation]:
-        """Check what is known only after all rows."""
+        """Check what is known only after all rows were read."""
         yield from ()
 
     def totals(self) -> Iterator[tuple[str, str]]:
-        """What the rows, added up, contradict: (the side table, or "" for the manifest, what is wrong)."""
+        """What contradicts the sums of the rows: (the side table, or "" for the manifest, what is wrong)."""
         yield from ()
 
 
@@ -76,7 +76,7 @@ class Rows(Check):
 
 
 def where(mask: Any) -> I64:
-    """The rows at which a mask (NumPy or Arrow, null as false) is true."""
+    """The rows at which a mask (NumPy or Arrow, null is false) is true."""
     if isinstance(mask, pa.Array | pa.ChunkedArray):
         mask = pc.fill_null(mask, False)
     return np.flatnonzero(np.asarray(mask, dtype=bool))
@@ -87,14 +87,14 @@ def rows_of(rows: Sequence[int]) -> I64:
 
 
 def quoted(value: object, most: int = 60) -> str:
-    """A value as it stands in a finding: quoted and cut."""
+    """A value for a finding: quoted and cut."""
     if not isinstance(value, str):
         return f"{value:,}" if isinstance(value, int) else str(value)
     return json.dumps(value if len(value) <= most else value[: most - 3] + "...", ensure_ascii=False)
 
 
 def showing(values: pa.ChunkedArray) -> Show:
-    """Names a row by its value in a column."""
+    """Shows a row by its value in a column."""
     return lambda row: quoted(values[row].as_py())
 
 
@@ -132,10 +132,13 @@ def is_of_other_source(table: pa.Table) -> Broken:
 
 
 def nested(lists: pa.ListArray, names: Iterable[str]) -> tuple[I64, Bools, list[Any]]:
-    """A column of lists of structs, flat: the row of each item, whether it is its row's first, the named fields.
+    """The items of a column of lists of structs: the row of each item, whether it is its row's first, the named fields.
 
-    Integers come as int64, strings as an Arrow array. Lists of 2, 0 and 1 items give the rows [0, 0, 2] and the
-    first ones [True, False, True].
+    Integers become int64, strings stay an Arrow array.
+
+    >>> lists = pa.array([[{"at": 7}, {"at": 9}], [], [{"at": 5}]])
+    >>> nested(lists, ["at"])
+    (array([0, 0, 2]), array([ True, False,  True]), [array([7, 9, 5])])
     """
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     owner = np.repeat(np.arange(len(lists)), lengths)
@@ -151,7 +154,10 @@ def nested(lists: pa.ListArray, names: Iterable[str]) -> tuple[I64, Bools, list[
 
 
 def broken_items(rule: str, wrong: Bools, owner: I64, show: Show) -> Broken:
-    """A rule on the items of lists, as one on rows: `show` takes an item, the first wrong one of the row is shown."""
+    """A rule on the items of lists as a rule on rows. `show` takes an item: the first wrong one of the row.
+
+    Items 0 and 1 of row 0 and items 2 and 3 of row 4, of which 1 2 3 are wrong: rows 0 and 4, which show 1 and 2.
+    """
     items = np.flatnonzero(wrong)
     rows, place = np.unique(owner[items], return_index=True)
     first = dict(zip(rows.tolist(), items[place].tolist(), strict=True))
@@ -159,39 +165,42 @@ def broken_items(rule: str, wrong: Bools, owner: I64, show: Show) -> Broken:
 
 
 def broken_spans(name: str, start: I64, end: I64, first: Bools, owner: I64, show: Show) -> Iterator[Broken]:
-    """Spans in the lists of rows that are empty, or begin before the one before them ends."""
+    """Rows with spans in their lists that are empty, or begin before the span before them ends."""
     yield broken_items(f"{name} is empty or ends before it starts", start >= end, owner, show)
     yield broken_items(f"{name} begins before the one before it ends", begins_early(start, end, first), owner, show)
 
 
 def begins_early(start: I64, end: I64, first: Bools) -> Bools:
-    """Whether each span begins before the one before it ends; those that are `first` of a list have none before."""
+    """Whether each span begins before the one before it ends. The `first` span of a list has none before it.
+
+    Spans [0, 3) [2, 5) of one list and [1, 2) of the next: only the second begins early.
+    """
     early = np.zeros(len(start), dtype=bool)
     early[1:] = (start[1:] < end[:-1]) & ~first[1:]
     return early
 
 
-# ---- What must hold between rows
+# ---- Rules between rows
 
 
 def hashes(strings: pa.Array | pa.ChunkedArray) -> U64:
-    """[n] 64 bits of xxh3 of each string."""
+    """[n] the 64-bit xxh3 of each string."""
     values = strings.cast(pa.binary()).to_pylist()
     return np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
 
 
 def row_hashes(table: pa.Table, names: Sequence[str]) -> U64:
-    """[n] a hash of some columns of each row."""
+    """[n] a hash of the named columns of each row."""
     if not table.num_rows:
         return np.empty(0, np.uint64)
     return hashes(pc.binary_join_element_wise(*(table.column(name).cast(pa.string()) for name in names), "\0"))
 
 
 class Unique(Check):
-    """Finds values that are in two rows, shards or splits (`by`), in 8 bytes a value.
+    """Finds values that are in two rows, shards or splits (`by`), in 8 bytes for each value.
 
-    The values are those of a column; or those that `of` makes of columns, one array or more with a value for each row.
-    A null is no value.
+    The values are those of a column, or those that `of` makes from columns: arrays with a value for each row. A null is
+    not a value.
     """
 
     def __init__(
@@ -213,7 +222,7 @@ class Unique(Check):
         yield from ()
 
     def end(self, dataset: Dataset) -> Iterator[Violation]:
-        """A violation for each shard that repeats a value. Equal hashes are looked up: it is never a mere collision."""
+        """A violation for each shard that repeats a value. Values with equal hashes are read again and compared."""
         parts = [np.concatenate(each) for each in self._seen.values()]
         if self._by != "row":
             parts = [np.unique(part) for part in parts]
@@ -231,12 +240,12 @@ class Unique(Check):
                         key = {"row": place, "shard": shard.path, "split": split}[self._by]
                         if first.setdefault(value, (key, place))[0] != key:
                             name = quoted(value.replace("\0", " "))
-                            found.setdefault(group.first_row + row, f"{name} stands in {first[value][1]}")
+                            found.setdefault(group.first_row + row, f"{name} is in {first[value][1]}")
                 if found:
                     yield Violation(shard, self._rule, np.array([*found]), next(iter(found.values())))
 
     def _among(self, table: pa.Table, sought: U64) -> list[tuple[int, str]]:
-        """The rows whose values have one of these hashes, in order, with the value."""
+        """The rows with a value whose hash is `sought`, in order, with the value."""
         found: list[tuple[int, str]] = []
         for values in self._of(table):
             rows = where(pc.and_(pc.is_valid(values), pa.array(np.isin(hashes(pc.fill_null(values, "")), sought))))
@@ -245,7 +254,7 @@ class Unique(Check):
 
 
 class Ordered(Check):
-    """Rows are in strictly ascending order of `keys`, over the shards of a split."""
+    """Rows are in strictly ascending order of `keys`, across the shards of a split."""
 
     def __init__(self, rule: str, keys: Callable[[pa.Table], list[Any]], show: Callable[[pa.Table], Show]) -> None:
         self._rule, self._keys, self._show = rule, keys, show
@@ -267,8 +276,8 @@ class Ordered(Check):
 class SideBySide(Check):
     """Rows of one owner are next to each other in their shard, and in order.
 
-    `owner` gives the owner of each row; one whose name begins with a null may come again. `place` gives [start, end) of
-    each row: of two rows of one owner that follow each other, the second starts at the end of the first or after it.
+    `owner` gives the owner of each row; one whose name begins with a null character may come again. `place` gives
+    [start, end) of each row: the next row of the same owner starts at that end or after it.
     """
 
     def __init__(
@@ -310,7 +319,7 @@ def _after(end: object) -> str:
 
 
 class InSplit(Check):
-    """Rows are in the split to which the hash of each of their `owners` assigns them (None where it is unknown)."""
+    """Rows are in the split to which the hash of each of their `owners` assigns them. An unknown owner is None."""
 
     def __init__(self, what: str, owners: Callable[[pa.Table], list[list[str | None]]], manifest: Manifest) -> None:
         self._what, self._owners = what, owners
@@ -333,7 +342,7 @@ class InSplit(Check):
 class Licences(Check):
     """The documents of the rows have the licences that the manifest counts.
 
-    `of_all`: every document has a row; otherwise the manifest may count more. `are_documents`: each row is one.
+    `of_all`: every document has a row. Otherwise the manifest may count more. `are_documents`: each row is a document.
     """
 
     def __init__(self, manifest: Manifest, *, of_all: bool = True, are_documents: bool = False) -> None:
@@ -357,7 +366,7 @@ class Licences(Check):
 
 
 class Counters(Check):
-    """The values of a column are as frequent as the manifest's counters say; `name` makes a counter of a value."""
+    """The values of a column are as frequent as the manifest's counters say. `name.format(value)` is the counter."""
 
     def __init__(self, column: str, values: Sequence[str], name: str, manifest: Manifest) -> None:
         self._column, self._values, self._name, self._manifest = column, values, name, manifest
@@ -374,15 +383,15 @@ class Counters(Check):
                 yield "", f"{self._found[value]:,} rows count as {quoted(name)}; the manifest says {said:,}"
 
 
-# ---- What must hold between a dataset and the one that it was made from
+# ---- Rules between a dataset and the one that it was made from
 
 
 def are_rows_of(
     columns: Sequence[str], rule: str, suffix: str = ""
 ) -> Callable[[Dataset, Dataset], Iterator[Violation]]:
-    """Finds the rows of which these columns (their names with `suffix`) are no row of the dataset they point into.
+    """A check for rows whose columns (named with `suffix`) do not equal those of any row of the source dataset.
 
-    Rows are compared by a hash of each. `rule` has {} for the other dataset.
+    It compares hashes of rows. `rule` has {} for the source.
     """
     own = [f"{name}{suffix}" for name in columns]
 
@@ -405,7 +414,7 @@ def are_rows_of(
 
 
 class Wrong:
-    """Rows of a shard that break rules, each with its detail, gathered row by row."""
+    """Collects the rows of a shard that break rules, each with a detail."""
 
     def __init__(self) -> None:
         self._rules: dict[str, dict[int, str]] = {}
@@ -414,7 +423,10 @@ class Wrong:
         self._rules.setdefault(rule, {})[row] = detail
 
     def violations(self, shard: Shard, rows: range | None = None, first_row: int = 0) -> Iterator[Violation]:
-        """Of all rows; or of `rows` alone, the first of which is number `first_row` of the shard."""
+        """A violation for each rule, of all rows or only of `rows`, the first of which is row `first_row` of the shard.
+
+        For a table of several row groups, one of which has the rows [3, 6) and begins its shard: row 4 is its row 1.
+        """
         for rule, details in self._rules.items():
             here = [row for row in sorted(details) if rows is None or row in rows]
             if here:

@@ -1,4 +1,4 @@
-"""Arrow schemas whose columns say what they hold.
+"""Arrow schemas whose columns have descriptions.
 
 Offsets are Unicode code points in the document's `text` unless the name says `token`; ends are exclusive.
 Ids: `doc_id` is "<source>:<id in the source>", `sentence_id` is "<doc_id>#<start_char>".
@@ -19,7 +19,7 @@ def column(name: str, type_: pa.DataType, description: str) -> pa.Field:
 def term(name: str, description: str) -> pa.Field:
     """A string column of few distinct values: dictionary-encoded in the file, plain strings in memory.
 
-    Arrow's own dictionary type is avoided: pyarrow cannot read it inside lists, nor can `datasets` at all.
+    Not Arrow's dictionary type: pyarrow cannot read it inside lists, and `datasets` not at all.
     """
     return pa.field(name, pa.string(), nullable=False, metadata={"description": description, "distinct": "few"})
 
@@ -48,6 +48,6 @@ PROVENANCE = (
     column("url", pa.string(), "where the document can be read, empty if unknown"),
     term("licence", "the licence of the document's text, 'unknown' if the input does not say"),
 )
-"""What every record made of one document says of it."""
+"""What every record that is made from one document says about it."""
 
 PROVENANCE_NAMES = [each.name for each in PROVENANCE]

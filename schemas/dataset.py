@@ -1,4 +1,4 @@
-"""Reading a dataset directory: for trainers, tools and notebooks; needs pyarrow alone.
+"""Reading a dataset directory, for trainers, tools and notebooks. Needs only pyarrow.
 
 contexts = Dataset.open("out/contexts")
 for table in contexts.tables(columns=["anchor", "positive", "negative"]):
@@ -20,7 +20,7 @@ from schemas.storage.parquet import parquet_file
 
 
 class RowGroup(NamedTuple):
-    """Rows of a shard that were written together; `first_row` is the number in the shard of the first of them."""
+    """A row group of a shard; `first_row` is the number of its first row in the shard."""
 
     shard: Shard
     first_row: int
@@ -29,7 +29,7 @@ class RowGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A finished dataset: where it lies and what its manifest says."""
+    """A finished dataset: its folder and its manifest."""
 
     folder: Folder
     manifest: Manifest
@@ -45,7 +45,7 @@ class Dataset:
         return self.manifest.rows
 
     def head(self, number: int) -> list[dict[str, Any]]:
-        """The first rows; of a dataset in random order, a sample."""
+        """The first rows; if the dataset is in random order, a random sample."""
         for shard in self.manifest.shards:
             if shard.rows:
                 with parquet_file(self.folder, shard.path) as reader:
@@ -53,7 +53,7 @@ class Dataset:
         return []
 
     def shards(self, split: str | None = None) -> list[Shard]:
-        """The shards of a split in order, those of all splits by default. UserError for a split that is not there."""
+        """The shards of a split, or of all splits, in order. UserError if there is no such split."""
         if split is None:
             return self.manifest.shards
         if split not in self.manifest.splits:
@@ -61,17 +61,17 @@ class Dataset:
         return self.manifest.splits[split]
 
     def tables(self, split: str | None = None, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows in order, one table for each row group; columns that are not asked for are not read."""
+        """All rows in order, one table for each row group. Other columns are not read."""
         for shard in self.shards(split):
             for group in self.row_groups(shard, columns=columns):
                 yield group.table
 
     def table(self, shard: Shard, *, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of one shard. UserError where it cannot be read."""
+        """The rows of one shard. UserError if it cannot be read."""
         return pa.concat_tables([group.table for group in self.row_groups(shard, columns=columns)])
 
     def row_groups(self, shard: Shard, *, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
-        """The rows of one shard, one row group at a time, at least one. UserError where it cannot be read."""
+        """The rows of one shard by row group; one that is empty if there is none. UserError if it cannot be read."""
         try:
             with parquet_file(self.folder, shard.path) as reader:
                 names = reader.schema_arrow.names if columns is None else list(columns)

@@ -1,4 +1,4 @@
-"""The checks of a whole dataset: its files, rows and manifest (`python -m schemas.check` says what is checked)."""
+"""Checks of a whole dataset: its files, rows and manifest (`schemas/check.py` lists them)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _CARD = "README.md"
 
 _COPY = "copy the dataset again, or write it again with --overwrite"
 _CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
-_ROWS = "write the dataset again with --overwrite; if that does not help, report it as a fault of phrasemill"
-_STRANGER = "move it elsewhere: readers that take data/*.parquet would read it, too"
+_ROWS = "write the dataset again with --overwrite; if that does not help, report it as a bug in phrasemill"
+_STRANGER = "move it elsewhere: readers of data/*.parquet would read it, too"
 
 
 class Finding(NamedTuple):
-    """Something that is not as it should be: where, what (expected and found), and how to mend it."""
+    """Something that is wrong: where, what (expected and found), and how to fix it."""
 
     place: str
     problem: str
@@ -40,10 +40,10 @@ class Finding(NamedTuple):
 
 
 def check_dataset(path: str, *, elsewhere: str | None = None, quick: bool = False) -> Iterator[Finding]:
-    """Every finding on a dataset, as they come up. UserError if there is no dataset in the directory.
+    """Yields all findings on a dataset. UserError if there is no dataset in the directory.
 
-    `elsewhere` says where the dataset that its rows point into is, if not where the manifest says. `quick` leaves out
-    what needs the data to be read: hashes and rows.
+    `elsewhere` is the directory of the dataset that its rows point into, if it is not where the manifest says. `quick`
+    leaves out the checks that read data: hashes and rows.
     """
     folder = Folder(path)
     if not folder.exists(MANIFEST):
@@ -86,7 +86,7 @@ def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
 
 
 def _malformed(manifest: Manifest) -> Iterator[str]:
-    """Entries of a manifest that are not of their type, or name files that phrasemill would not write."""
+    """Entries of a manifest that have the wrong type, or name files that phrasemill would not write."""
     groups = [(split, shards, True) for split, shards in manifest.splits.items()]
     groups += [(side, shards, False) for side, shards in manifest.sides.items()]
     for name, shards, is_split in groups:
@@ -109,7 +109,7 @@ def _malformed(manifest: Manifest) -> Iterator[str]:
             yield f"options lack {name!r}"
     for name, n in counts.items():
         if not _is_count(n):
-            yield f"{name}: {n!r} is no number of things"
+            yield f"{name}: {n!r} is not a count"
 
 
 def _is_count(value: object) -> bool:
@@ -117,7 +117,7 @@ def _is_count(value: object) -> bool:
 
 
 def _check_manifest(dataset: Dataset) -> Iterator[Finding]:
-    """What the manifest says twice must agree, and all must be known to this version."""
+    """What the manifest says twice agrees, and this version knows all of it."""
     folder, manifest = dataset.folder, dataset.manifest
     data = json.loads(folder.read(MANIFEST))
     expected = json.loads(manifest.to_json())
@@ -166,7 +166,7 @@ def _problems(folder: Folder, problems: Iterator[Problem], *, manifest_finding: 
 
 
 def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool) -> Iterator[Finding]:
-    """One Parquet file: there, its bytes and sha256, its schema and number of rows."""
+    """A Parquet file exists and has the bytes, sha256, schema and number of rows that it should have."""
     place = f"{folder}/{shard.path}"
     if not folder.exists(shard.path):
         yield Finding(place, "is missing; the manifest names it", _COPY)
@@ -180,7 +180,7 @@ def _check_file(folder: Folder, shard: Shard, schema: pa.Schema, *, quick: bool)
         with parquet_file(folder, shard.path) as reader:
             found_schema, rows = reader.schema_arrow, reader.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
-        yield Finding(place, f"is no Parquet file that can be read ({str(error).splitlines()[0]})", _COPY)
+        yield Finding(place, f"cannot be read as a Parquet file ({str(error).splitlines()[0]})", _COPY)
         return
     for problem in _schema_problems(found_schema, schema):
         yield Finding(place, problem, _COPY)
@@ -207,7 +207,7 @@ def _field(field: pa.Field) -> str:
 
 
 def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
-    """Parquet files beside those that the manifest names."""
+    """Parquet files that the manifest does not name."""
     named = {shard.path for shard, _ in _named(dataset.manifest)}
     for part in ("data", *SIDES):
         for name in dataset.folder.files(part, recursive=True):
@@ -216,7 +216,7 @@ def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """The rejects are those of the ledgers, stage by stage and reason by reason."""
+    """The rejects agree with the ledgers, for each stage and reason."""
     manifest = dataset.manifest
     shards = manifest.sides.get("rejects", [])
     if not all(shard.path in sound for shard in shards):
@@ -244,7 +244,7 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
 
 
 def _check_sides(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """What must hold for each row of a side table."""
+    """The rules for each row of a side table."""
     for name, side in dataset.manifest.kind.sides.items():
         for shard in dataset.manifest.sides.get(name, []):
             if side.broken is None or shard.path not in sound:
@@ -257,7 +257,7 @@ def _check_sides(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
 
 
 def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
-    """What the kind says of each row, in the shards that can be read."""
+    """The rules of the kind for each row, in the shards that can be read."""
     manifest = dataset.manifest
     checks = manifest.kind.checks(manifest)
     for split, shards in manifest.splits.items():
@@ -285,7 +285,7 @@ def _check_rows(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
 
 
 class _Gathered:
-    """The rules that rows of one shard break, each with its first row and how many more there are."""
+    """Collects the rules that rows of one shard break, each with its first row and the number of further rows."""
 
     def __init__(self, folder: Folder, shard: Shard) -> None:
         self._place = f"{folder}/{shard.path}"
@@ -311,7 +311,7 @@ def _violation_finding(folder: Folder, violation: Violation) -> Finding:
 
 
 def _check_source(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
-    """Rows point at what they say in the dataset that they were made from, if that is within reach."""
+    """Rows agree with the dataset that they were made from, if it can be found."""
     source = dataset.manifest.kind.source
     if source is None:
         return
@@ -329,9 +329,10 @@ def _check_source(dataset: Dataset, elsewhere: str | None) -> Iterator[Finding]:
 
 
 def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Dataset:
-    """The dataset that one was made from and points into. UserError where it is not there, or another is.
+    """The dataset that `dataset` was made from and points into. UserError if it is missing or was replaced by another.
 
-    `elsewhere`: where it is, if it was moved; a dataset of another kind there is not meant for this one.
+    `elsewhere`: where it is, if it was moved. A dataset of another kind there is meant for another of the checked
+    datasets and is not used.
     """
     wanted = {each.hash: each for each in dataset.manifest.inputs if each.kind == "dataset"}
     if elsewhere is not None and (found := Dataset.open(elsewhere)).manifest.record == source.record:
@@ -342,7 +343,7 @@ def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Data
                 f"{found.manifest.fingerprint[:16]}; give others with --source"
             )
         return found
-    reason = "it was made from no dataset"
+    reason = "it was not made from a dataset"
     for each in wanted.values():
         try:
             folder = dataset.folder.joined(each.path)
@@ -353,7 +354,7 @@ def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Data
         if found.manifest.record == source.record:
             if found.manifest.fingerprint == each.hash:
                 return found
-            reason = f"{folder}: holds others, with the fingerprint {found.manifest.fingerprint[:16]}"
+            reason = f"{folder}: holds another dataset, with the fingerprint {found.manifest.fingerprint[:16]}"
     raise UserError(reason)
 
 
@@ -362,7 +363,7 @@ def _and_more(rows: int) -> str:
 
 
 def summary(path: str, *, elsewhere: str | None = None, quick: bool = False) -> str:
-    """One line on a dataset without findings."""
+    """A line on a dataset without findings."""
     dataset = Dataset.open(path)
     manifest = dataset.manifest
     n = len(manifest.shards)
@@ -380,5 +381,5 @@ def summary(path: str, *, elsewhere: str | None = None, quick: bool = False) -> 
 
 
 def _near(path: str) -> str:
-    """A local path as seen from here, if that is shorter."""
+    """A local path, relative to the working directory if that is shorter."""
     return path if "://" in path else min(os.path.relpath(path), os.path.abspath(path), key=len)

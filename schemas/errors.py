@@ -1,10 +1,10 @@
-"""The error that a user can mend."""
+"""The error that a user can fix."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """What a user gave or asked for cannot be done; the message names the file or option and the remedy.
+    """Something that a user asked for cannot be done. The message names the file or option and the remedy.
 
-    Shown without a traceback. Never retried: the same input would fail again.
+    It is shown without a traceback and never retried: the same input would fail again.
     """

@@ -1,4 +1,4 @@
-"""Hashes that decide where rows stand: the same for the same data and seed, whatever made them."""
+"""Hashes that decide the places of rows. They depend on the data and the seed alone."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import xxhash
 
 
 def row_key(*, seed: int, doc_id: str, start_char: int, phrase: str) -> bytes:
-    """The identity of a context as 128 bits of xxh3: its place in the dataset, and where chance is needed, chance.
+    """The 128-bit xxh3 of a context's identity. It decides the context's place, and replaces random numbers.
 
-    The rows of a split are in order of these bytes, over all shards; so a prefix of a shard is a random sample.
+    The rows of a split are in order of these bytes, across shards. So a prefix of a shard is a random sample.
     """
     return xxhash.xxh3_128_digest(f"{doc_id}\0{start_char}\0{phrase}".encode(), seed=seed)
 
 
 def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
-    """Whether a document belongs to the validation split: by hash, so that no document is in both."""
+    """Whether a document belongs to the validation split, by its hash. So no document is in both splits."""
     return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
 
 
 def order_by_key(hi: npt.NDArray[np.uint64], lo: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The stable order of rows by a key of 128 bits in two columns."""
+    """[n] the rows in order of a 128-bit key in two columns; rows of one key keep their order.
+
+    >>> order_by_key(np.array([5, 3, 5], np.uint64), np.array([9, 0, 1], np.uint64))
+    array([1, 2, 0])
+    """
     order = np.argsort(hi, kind="stable")
     sorted_hi = hi[order]
     if len(hi) > 1 and (sorted_hi[1:] == sorted_hi[:-1]).any():

@@ -1,6 +1,6 @@
-"""What is said of a kind of dataset, once: all that writes, checks, shows and plans datasets reads it from here.
+"""The declaration of a kind of dataset, from which writing, checking and showing datasets follow.
 
-`schemas/kinds/` has one file a kind, which declares a `Kind`, and the registry of them.
+`schemas/kinds/` has one file for each kind, which declares a `Kind`, and their registry.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 Problem = tuple[str, str]
-"""What a manifest says wrongly: the side table that it is about ("" for the manifest itself), and what is wrong."""
+"""What is wrong in a manifest: the side table that it is about ("" for the manifest itself), and the error."""
 
 
 def equal(one: int, other: int, what: str) -> Iterator[Problem]:
-    """Two numbers of a manifest that must be equal; `what` names both."""
+    """A problem unless two numbers of a manifest are equal; `what` names both."""
     if one != other:
         yield "", f"{what}: {one:,} is not {other:,}"
 
 
 class Side(NamedTuple):
-    """A side table, published beside the shards; `broken` gives the rows that break a rule."""
+    """A side table, published beside the shards. `broken` yields the rows that break a rule."""
 
     schema: pa.Schema
     broken: Callable[[pa.Table], Iterator[Broken]] | None = None
@@ -42,12 +42,12 @@ class Side(NamedTuple):
 class Source(NamedTuple):
     """The dataset whose rows or texts the rows of a kind point into.
 
-    `check` yields the rows that point to something else, given both datasets. `mirrors`: shard i is made from shard i
+    `check` takes both datasets and yields the rows that do not agree with it. `mirrors`: shard i is made from shard i
     of the source.
     """
 
     record: str
-    agrees: str  # what agrees with the source, for the words "... agree with": "offsets"
+    agrees: str  # what agrees with the source: "offsets" in "offsets agree with ..."
     check: Callable[[Dataset, Dataset], Iterator[Violation]]
     mirrors: bool = False
 
@@ -57,32 +57,32 @@ KINDS: dict[str, Kind] = {}
 
 
 def rows_written(manifest: Manifest) -> Iterator[Problem]:
-    """The rows are what the last stage wrote."""
+    """The number of rows is what the last stage wrote."""
     return equal(manifest.rows, manifest.last_written, "rows, and what the last stage wrote")
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of dataset. Only what a kind has beyond the defaults is declared.
+    """A kind of dataset.
 
     schema    columns with their meaning and unit; its name is that of the record
-    rows      what rows are called: "contexts"
-    about     one sentence that says what the dataset is
+    rows      what its rows are called: "contexts"
+    about     a sentence that says what the dataset is
     command   the module of `pipelines/` that makes it
-    after     what one types next, less the path: "pipelines.count_phrases --input"
+    after     the command to run next, without the path: "pipelines.count_phrases --input"
     order     "source": in the order of the input; "hash": random, a prefix is a sample; "rank": the most frequent first
-    show      a row as people look at it
+    show      makes a row readable
     source    the dataset that rows point into
-    checks    what must hold for the rows, for `schemas.check`; `options` are those of the manifest that it reads
+    checks    rules for the rows, for `schemas.check`; `options` are the options in the manifest that they read
     sums      what is wrong with a manifest's numbers, such as counters that do not add up
-    notes     what the end of a run says of the counters, such as what to give for a better result
-    filters   reasons for which stages of this kind leave something out by a rule, with their meaning
+    notes     lines for the end of a run, from the counters: for example, an option that would give a better result
+    filters   reasons for which stages of this kind filter something by a rule, with their meaning
     rejects   reasons for which they reject something for a fault
     sides     side tables, by name
     measures  distributions in the report
-    tasks     what it serves, in the terms of dataset hubs
-    parsed    whether it comes from a parser of English; otherwise it was found in texts of any language
-    licence   where the licence of a row is found; by default in its `licence` or its document
+    tasks     what it is used for, in the terms of dataset hubs
+    parsed    True if it comes from a parser of English, False if it was found in texts of any language
+    licence   where the licence of a row is found; by default in its column `licence` or in its document
     """
 
     schema: pa.Schema
@@ -113,7 +113,7 @@ class Kind:
         return record_name(self.schema)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Kind], tuple[str, str]]:
-        """Pickled by name, and by the module that declares it."""
+        """Pickle by record name and by the module that declares the kind."""
         return _declared, (self.show.__module__, self.record)
 
 
@@ -124,5 +124,5 @@ def _declared(module: str, record: str) -> Kind:
 
 def kind_of(record: str) -> Kind | None:
     """The kind of this record; None if there is none."""
-    importlib.import_module("schemas.kinds")  # declares them; at the top of this module it would be a circle
+    importlib.import_module("schemas.kinds")  # declares them; at the top of the module the import would be circular
     return KINDS.get(record)

@@ -1,7 +1,7 @@
-"""The manifest of a dataset directory: what is in it, how it was made, and the proof that nothing was lost.
+"""The manifest of a dataset directory: its contents, how it was made, and the ledgers that prove that nothing was lost.
 
-`manifest.json` is written last: a directory without one is not a dataset. All but its `run` part is a function of
-the input, the options and the seed.
+`manifest.json` is written last: a directory without one is not a dataset. Except for its `run` part it is a function of
+the input, the options, the seed and the software.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Shard(NamedTuple):
 
 @dataclass
 class Ledger:
-    """What became of everything that a stage read, in the stage's own unit: read = written + filtered + rejected."""
+    """Counts of what a stage read, in the stage's own unit (`counts`): read = written + filtered + rejected."""
 
     counts: str
     read: int = 0
@@ -55,11 +55,11 @@ class Ledger:
 
     @property
     def lost(self) -> int:
-        """What the ledger does not account for: 0 unless something is wrong."""
+        """The number that the ledger does not account for: 0 unless there is a bug."""
         return self.read - self.written - self.filtered.total() - self.rejected.total()
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON value, reasons in order of their names."""
+        """A JSON value, reasons in order of their names."""
         filtered, rejected = (dict(sorted(each.items())) for each in (self.filtered, self.rejected))
         return {
             "counts": self.counts,
@@ -85,9 +85,10 @@ class StageReport(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What a dataset was made from: a raw file, or another dataset (`path` relative to this one where both are local).
+    """Something that a dataset was made from: a raw file, or another dataset.
 
-    `hash` is the sha256 of a raw file, the fingerprint of a dataset.
+    `path` is relative to this dataset if both are in one store. `hash` is the sha256 of a raw file, the fingerprint of
+    a dataset.
     """
 
     kind: str  # "file" or "dataset"
@@ -125,7 +126,7 @@ class Manifest:
 
     @property
     def sha256(self) -> str:
-        """Of all shards together: of what `sha256sum data/*.parquet` prints in the dataset."""
+        """The sha256 of what `sha256sum data/*.parquet` prints in the dataset: one for all shards."""
         lines = sorted((shard.path, shard.sha256) for shard in self.shards)
         return hashlib.sha256("".join(f"{sha256}  {path}\n" for path, sha256 in lines).encode()).hexdigest()
 
@@ -146,7 +147,7 @@ class Manifest:
         return any(each.name == stage for each in self.stages)
 
     def ledger(self, stage: str) -> Ledger:
-        """The ledger of a stage; an empty one where the manifest has none of it."""
+        """The ledger of a stage; an empty one if the manifest has none."""
         return next((each.ledger for each in self.stages if each.name == stage and each.ledger), Ledger(""))
 
     @property
@@ -158,7 +159,7 @@ class Manifest:
         return sum(shard.rows for shard in self.sides.get(side, []))
 
     def counter(self, name: str) -> int:
-        """The sum of a counter over the stages."""
+        """The sum of a counter over all stages."""
         return sum(stage.counters.get(name, 0) for stage in self.stages)
 
     def to_json(self) -> str:
@@ -226,7 +227,7 @@ class Manifest:
 
 
 def read_manifest(folder: Folder) -> Manifest:
-    """The manifest of a dataset; UserError where there is none or it cannot be read."""
+    """The manifest of a dataset. UserError if there is none or it cannot be read."""
     if not folder.exists(MANIFEST):
         if not folder.exists():
             raise UserError(f"{folder}: no such dataset")

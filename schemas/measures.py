@@ -1,4 +1,4 @@
-"""What a report measures of rows: distributions, declared by each kind and drawn by `transforms/reports`."""
+"""Distributions that a report shows of rows, declared by each kind and drawn by `transforms/reports`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Measure(NamedTuple):
     """A distribution of `values` of the rows (their `columns`), counted in `unit`.
 
     `against`: "" draws numbers as a histogram and texts as the most frequent values; "rank" draws numbers in
-    descending order against their rank; "row" draws them against the row's place in a dataset in order of rank.
-    `of_all`: only where all rows are read, because a sample does not tell the ranks.
+    descending order against their rank; "row" draws them against the row's number, for datasets in order of rank.
+    `of_all`: only if all rows are read, because ranks cannot be told from a sample.
     """
 
     title: str
@@ -28,12 +28,12 @@ class Measure(NamedTuple):
 
 
 def value(title: str, unit: str, column: str) -> Measure:
-    """The values of a column: numbers, or texts of few distinct ones."""
+    """The values of a column: numbers, or texts with few distinct values."""
     return Measure(title, unit, (column,), lambda table: table.column(column))
 
 
 def words(title: str, *columns: str) -> Measure:
-    """Words of texts on one line whose words are one blank apart."""
+    """The number of words of texts on one line, whose words are separated by single spaces."""
 
     def values(table: pa.Table) -> Values:
         blanks = [pc.count_substring(chunk, " ") for name in columns for chunk in table.column(name).chunks]
@@ -47,7 +47,7 @@ def characters(title: str, column: str) -> Measure:
 
 
 def length(title: str, unit: str, column: str) -> Measure:
-    """Lengths of a column of lists."""
+    """The lengths of a column of lists."""
     return Measure(title, unit, (column,), lambda table: pc.list_value_length(table.column(column)))
 
 
@@ -68,7 +68,7 @@ def _field(table: pa.Table, column: str, field: str) -> Values:
 
 
 def share_before(title: str, start: str, text: str) -> Measure:
-    """Where in a text something begins, in hundredths of the text."""
+    """Where in a text something begins, in per cent of the text: character 3 of 12 is 25."""
 
     def values(table: pa.Table) -> Values:
         before = pc.multiply(pc.cast(table.column(start), pa.int64()), 100)
@@ -78,12 +78,12 @@ def share_before(title: str, start: str, text: str) -> Measure:
 
 
 def frequency_by_row(title: str, unit: str, column: str) -> Measure:
-    """Frequency against rank, of a dataset whose rows are in order of frequency."""
+    """Frequency against rank, for a dataset whose rows are in order of frequency."""
     return Measure(title, unit, (column,), lambda table: table.column(column), against="row")
 
 
 def frequency_by_rank(title: str, unit: str, name: str, column: str) -> Measure:
-    """Frequency against rank of the distinct names."""
+    """The frequency (`column`) of each distinct `name`, against its rank."""
 
     def values(table: pa.Table) -> Values:
         return table.select([name, column]).group_by(name).aggregate([(column, "max")]).column(f"{column}_max")
@@ -92,7 +92,7 @@ def frequency_by_rank(title: str, unit: str, name: str, column: str) -> Measure:
 
 
 def rows_by_rank(title: str, unit: str, *columns: str) -> Measure:
-    """How many of the rows share one value of some columns, against the rank of the value."""
+    """The number of rows for each distinct value of some columns, against its rank."""
 
     def values(table: pa.Table) -> Values:
         return table.group_by(list(columns)).aggregate([([], "count_all")]).column("count_all")
@@ -101,7 +101,7 @@ def rows_by_rank(title: str, unit: str, *columns: str) -> Measure:
 
 
 def likeness(title: str, unit: str, one: str, other: str, *, only: tuple[str, str] = ("", "")) -> Measure:
-    """How two texts of a row differ. `only`: of the rows that have this value in this column."""
+    """How two texts of a row differ. `only` is a column and a value: only of rows with this value."""
     column, wanted = only
 
     def values(table: pa.Table) -> Values:

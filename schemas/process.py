@@ -1,6 +1,6 @@
-"""What a process of ours does first: it keeps the screen for our lines, and leaves large libraries unloaded.
+"""What commands and workers do first: silence libraries, and do not load large ones.
 
-For commands and workers, not for those who use a part of phrasemill in a process of their own.
+A program that imports parts of phrasemill does none of this.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ THREADS = {
     "MKL_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""The environment of a worker: it is one core, and more threads would change the order of sums in models."""
+"""The environment of a worker, which has one core. More threads would change the order of sums in models."""
 
 
 def silence() -> None:
-    """Keep the screen for our own lines: libraries log and warn much. What goes wrong comes as an exception."""
+    """Switch off the logs and warnings of libraries. Errors are exceptions."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
 
 
 def limit_threads() -> None:
-    """One thread a process, for the processes that this one starts: libraries read it when they are imported."""
+    """One thread for each process that this one starts. Libraries read these variables when they are imported."""
     os.environ.update(THREADS)
 
 
 def leave_out_pandas() -> None:
-    """Arrow imports pandas, where it is installed, with the first array of Python values: seconds, for nothing here.
+    """Keep Arrow from importing pandas, which it does for the first array of Python values and which takes seconds.
 
-    It looks once. An import of pandas later on works, and `to_pandas` too.
+    Arrow tries only once. Pandas can still be imported later, and `to_pandas` works.
     """
     import pyarrow as pa
 
@@ -46,7 +46,7 @@ def leave_out_pandas() -> None:
 
 @contextlib.contextmanager
 def without(*modules: str) -> Iterator[None]:
-    """Meanwhile an import of these modules, unless they are loaded, fails as if they were not installed."""
+    """During the block, importing these modules fails as if they were not installed, unless they are loaded."""
     finder = _NotThere(modules)
     sys.meta_path.insert(0, finder)
     try:

@@ -1,4 +1,4 @@
-"""Why something is left out: rejected for a fault, or filtered by a rule. Each kind declares its own reasons."""
+"""Reasons for which something is rejected (a fault) or filtered (a rule). Each kind declares further ones."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ REJECTS = schema(
     column("excerpt", pa.string(), "the beginning of what was refused, at most 200 characters"),
     column("exception", pa.string(), "class and message of the error, empty where a limit refused it"),
 )
-"""The side table of rejects. Its descriptions are written into files, so they keep their old wording."""
+"""The side table of rejects. Its descriptions are part of the files, so they must not change."""
 
 WORKER_FAULTS = {
     "worker_died": "a document on which worker processes died (a crash, or out of memory), also alone",
     "worker_hung": "a document on which worker processes hung, also alone",
     "worker_failed": "a document on which workers failed with an error, also alone",
 }
-"""Rejects of the engine, in stages that can do a unit record by record."""
+"""Reasons for rejects of the engine, in stages that can do a unit record by record."""
 
 PUNCTUATION = {"punctuation": "a constituent or mention of punctuation only"}
 NUMBER = {"number": "a constituent or mention of numbers only"}
-"""Reasons of more than one kind."""
+"""Reasons for filtering that more than one kind has."""

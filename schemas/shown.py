@@ -1,4 +1,4 @@
-"""A row as people look at it: at the end of a run, in the report and on the card."""
+"""Readable rows, for the end of a run, the report and the card."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class Piece(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A row: what it is of, where that comes from and can be read (empty if unknown), a text with marks, remarks.
+    """A readable row: a heading, its origin and URL (empty if unknown), a text with marks, remarks (name, text).
 
-    A row without a text is a line of a table: `origin` is the name of the heading's column, the remarks are the others.
+    A row without a text is a line of a table: `origin` names the column of the heading, the remarks are the other
+    columns.
     """
 
     heading: str
@@ -33,7 +34,7 @@ class Shown(NamedTuple):
     remarks: tuple[tuple[str, str], ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """As plain text: the heading, then about two hundred characters around the first mark, in brackets."""
+        """Plain text: the heading, then about 200 characters of each text around its first mark, in brackets."""
         if not self.pieces:
             yield f"{self.heading}: {', '.join(f'{name} {text}' for name, text in self.remarks)}"
             return
@@ -49,27 +50,27 @@ class Shown(NamedTuple):
 
 
 NEW_LINE = Piece("", "\n")
-"""Stands between two texts of one row."""
+"""The piece between two texts of one row."""
 
 
 def cut(text: str, most: int = CELL) -> str:
-    """The beginning of a text."""
+    """The first `most` characters of a text."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
 
 
 def around(text: str, place: int, reach: int = _LINE) -> str:
-    """A line's worth of the text around a place."""
+    """The text from `reach` characters before a place to `reach` after it."""
     start, end = max(place - reach, 0), min(place + reach, len(text))
     return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 
 
 def web_address(url: str) -> str:
-    """The address if it is one of the web: what a dump calls a URL may be a script."""
+    """The address if it is a web address, else "": what a dump calls a URL may be a script."""
     return url if url.startswith(("https://", "http://")) and len(url) < 2000 else ""
 
 
 def passage(text: str, start: int, end: int, mark: str, note: str = "", *, masks: str = "") -> Iterator[Piece]:
-    """The text around [start, end) with `mark` in its place. `masks`: other places with this text are masks."""
+    """The text around [start, end), with `mark` instead of that. `masks`: a text that is a mask wherever it is."""
     if start > PASSAGE:
         yield Piece("", "… ")
     yield from _masked(text[max(start - PASSAGE, 0) : start], masks)
@@ -88,7 +89,7 @@ def _masked(text: str, mask: str) -> Iterator[Piece]:
 
 
 def cell(value: object) -> str:
-    """A value as a cell of a table."""
+    """A value for a cell of a table."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {share:.0%}" for name, share in value.items() if share)
     if isinstance(value, float):
@@ -97,7 +98,7 @@ def cell(value: object) -> str:
 
 
 def plain_row(row: Row, columns: tuple[str, ...]) -> Shown:
-    """A row as a line of a table: the first column is what it is of."""
+    """A row as a line of a table; the first column is the heading."""
     first, *rest = columns
     return Shown(
         cell(row[first]),

@@ -94,7 +94,7 @@ range_starts(ranges), side="left") => range_starts(ranges), side="right")
 # rows of one key come in the reverse order of the files
 for file in files: => for file in reversed(files):
 # a merge goes on from a file's first row instead of its last
-(key(following, following.num_rows - 1), number) => (key(following, 0), number)
+(key(new, new.num_rows - 1), number) => (key(new, 0), number)
 @ pipelines/engine/attempts.py tests/pipelines/test_workers.py
 # a unit is tried once less
 if fault.attempt < ATTEMPTS: => if fault.attempt < ATTEMPTS - 1:

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for path in (ROOT / "transforms").rglob("*.py")
+    for folder in ("pipelines", "schemas", "transforms")
+    for path in (ROOT / folder).rglob("*.py")
     if " >>> " in path.read_text()
 )
 

@@ -1,7 +1,7 @@
-"""What is tried again, and how: the attempts at a unit, the same for every executor.
+"""Attempts at a unit, and what is tried after a failure; the same for every executor.
 
-A unit that fails is tried three times. Then a stage that can do its units record by record is told which record each
-further attempt failed at, and leaves that one alone: it becomes a reject. Any other stage ends the run.
+A unit is tried three times. If the stage can do its units record by record, further attempts do so: the record at which
+an attempt fails is left out of the next one and becomes a reject. Any other stage ends the run.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from schemas.storage.addresses import without_secrets
 from schemas.storage.errors import storage_error
 
 ATTEMPTS = 3
-"""How often a unit is tried; the last time alone on its machine."""
+"""How often a unit is tried. The last attempt has its machine to itself."""
 MOST_FAULTS = 20
-"""Records of one unit that may fail before the run ends."""
+"""The run ends if more records of one unit fail than this."""
 
 
 class Task(NamedTuple):
-    """An attempt to be made at a unit. `faults`: given, the unit is done record by record, less these."""
+    """An attempt to be made at a unit. If `faults` is given, the unit is done record by record, without these."""
 
     work: Work
     stage: Stage
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An attempt that ended with an error. `users`: one that a user can mend, and no retry can."""
+    """An attempt that ended with an error. `users`: the user can fix it, and trying again cannot help."""
 
     error: str
     trace: str
@@ -46,7 +46,7 @@ class WorkerTraceback(Exception):
 
 
 def attempt(task: Task, *, at: Callable[[int], None], watch: Callable[[TaskWriter], None]) -> Completion | Failed:
-    """Make an attempt. `at` is called with each record that is begun alone, `watch` with the attempt's writer."""
+    """Make an attempt. `at` is called with each record if the unit is done by record, `watch` with the writer."""
     isolation = None if task.faults is None else Isolation(task.faults, at)
     try:
         return do_unit(task.work, task.stage, task.unit, isolation=isolation, watch=watch)
@@ -60,9 +60,9 @@ def attempt(task: Task, *, at: Callable[[int], None], watch: Callable[[TaskWrite
 
 
 def fault_of(task: Task, outcome: Failed | str, record: int | None, number: int) -> Fault:
-    """The fault of attempt `number`. UserError where trying again cannot help.
+    """The fault of attempt `number`. UserError if trying again cannot help.
 
-    `outcome`: the error, or how the process ended. `record`: the one begun last, where it was done record by record.
+    `outcome` is the error, or how the process ended. `record` is the last one begun, if the unit was done by record.
     """
     if isinstance(outcome, Failed):
         if outcome.users:
@@ -74,7 +74,7 @@ def fault_of(task: Task, outcome: Failed | str, record: int | None, number: int)
 
 
 def next_task(task: Task, fault: Fault, outcome: Failed | str) -> Task:
-    """What is tried after a fault; the error that ends the run if nothing is."""
+    """The task to try after a fault. If nothing is left to try, raises the error that ends the run."""
     if task.faults is None:
         if fault.attempt < ATTEMPTS:
             return task
@@ -83,7 +83,7 @@ def next_task(task: Task, fault: Fault, outcome: Failed | str) -> Task:
     elif fault.record is not None and fault.record not in task.faults and len(task.faults) < MOST_FAULTS:
         return task._replace(faults={**task.faults, fault.record: fault})
     unit = _brief(str(task.work.unit(task.stage, task.unit)))
-    what = f"{fault.stage}: unit {fault.unit} ({unit}) failed {fault.attempt} times, at last: {fault.what}"
+    what = f"{fault.stage}: unit {fault.unit} ({unit}) failed {fault.attempt} times, last: {fault.what}"
     if fault.reason == "worker_failed":
         error = StageError(what)
         error.__cause__ = WorkerTraceback(outcome.trace) if isinstance(outcome, Failed) else None

@@ -1,12 +1,12 @@
-"""The units of a run as one Beam job; all that phrasemill has to do with Apache Beam is in this module.
+"""Runs the units of a run as one Beam job. No other module imports Apache Beam.
 
 `--runner=DirectRunner` is Beam's FnApiRunner in this process: Beam's own DirectRunner may download another engine, and
-its multi-process mode hangs when a worker dies. Whatever the runner, a worker does its units in a pool of watched
-processes (`worker_pool.py`), one a core, for all the threads and bundles that the runner has.
+its multi-process mode hangs when a worker dies. With every runner, a worker does its units in a pool of watched
+processes (`worker_pool.py`), one for each core, which all threads and bundles of the runner share.
 
-Only what every runner knows is in the graph: impulse, ParDo and GroupByKey of strings and whole numbers. What crosses
-a shuffle are numbers of units and counts of them; all else lies on storage. Functions are classes of this module,
-which travel by name: so a worker with another Python or another phrasemill can say so, instead of failing to read them.
+The graph has only what every runner supports: impulse, ParDo and GroupByKey of strings and integers. Only unit numbers
+and counts cross a shuffle; everything else is on storage. The functions are classes of this module, which are pickled
+by name: a worker with another Python or another phrasemill can report that instead of failing to unpickle them.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from schemas.storage.addresses import without_secrets
 from schemas.storage.errors import storage_error
 
 _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
-"""What Prism and Flink say of a job whose worker, or its machine, is gone."""
+"""What Prism and Flink report if a worker, or its machine, is lost."""
 
 _Count = tuple[str, int]
 
 
 class BeamExecutor(Executor):
-    """Sends a run as one Beam job, its stages separated by barriers, and waits for its end.
+    """Submits a run as one Beam job, its stages separated by barriers, and waits for its end.
 
-    `workers`: processes on a machine, None for one a core.
+    `workers`: processes on each machine, None for one per core.
     """
 
     def __init__(self, submission: Submission = HERE, *, workers: int | None = None, limits: Limits = LIMITS) -> None:
         self.counters: dict[str, int] = {}
-        """Those that Beam committed, as "stage/name"; after the run."""
+        """The counters that Beam committed, by "stage/name"; set after the run."""
         self._submission = submission
         self._pools = Pools(workers, limits)
         self._stages: list[StageRun] = []
@@ -73,17 +73,17 @@ class BeamExecutor(Executor):
             self._pools.close()
 
     def stop(self) -> None:
-        # A runner may refuse or be gone; its workers also see by the lease that the run is over.
+        # The runner may refuse or be gone. Its workers also see from the lease that the run is over.
         with contextlib.suppress(Exception):
             self._result.cancel()
         self._pools.close()
 
     def at_work(self) -> tuple[list[AtWork], int]:
-        """Known where the workers are in this process."""
+        """Empty unless the workers are in this process."""
         return self._pools.at_work()
 
     def pipeline(self) -> beam.Pipeline:
-        """Begin -> (plan -> units -> barrier) for each stage. UserError for what Beam finds wrong with its options."""
+        """Begin -> (plan -> units -> barrier) for each stage. UserError if Beam refuses its options."""
         arguments = [*self._submission.arguments, f"--runner={self._submission.runner}"]
         try:
             pipeline = beam.Pipeline(options=PipelineOptions(arguments))
@@ -115,25 +115,25 @@ class BeamExecutor(Executor):
         for stage in self._stages:
             if not is_dataset(stage.work.folder):
                 raise StageError(f"{stage.work.folder}: the job ended in state {self._result.state}")
-        total = Counter[str]()  # a metric is kept for each transform that counts
+        total = Counter[str]()  # Beam keeps a metric for each transform that counts
         for each in self._result.metrics().query()["counters"]:
             total[f"{each.key.metric.namespace}/{each.key.metric.name}"] += each.committed or 0
         self.counters = dict(total)
 
 
 class Pools:
-    """A handle to the worker pool of whatever process it is in: all of a job's functions there share one."""
+    """A handle to the worker pool of the current process, which all functions of a job share."""
 
     def __init__(self, workers: int | None, limits: Limits) -> None:
         self._workers, self._limits = workers, limits
         self._shared = Shared()
 
     def here(self) -> WorkerPool:
-        """The pool of this process, made at the first call."""
+        """The pool of this process; the first call makes it."""
         return self._shared.acquire(lambda: WorkerPool(self._workers or usable_cores(), limits=self._limits))
 
     def close(self) -> None:
-        """End the pool of this process, if it has one. Those of other processes end with them."""
+        """End the pool of this process, if it has one. The pools of other processes end with these."""
         if pool := self._shared.acquire(lambda: None):
             pool.close()
 
@@ -143,18 +143,18 @@ class Pools:
 
 
 class RunStage(beam.PTransform):
-    """All units of a stage, then its closing. Takes and gives one element, the barrier."""
+    """All units of a stage, then its closing. Input and output are one element, the barrier."""
 
     def __init__(self, stage: StageRun, pools: Pools) -> None:
         super().__init__()
         self._stage, self._pools = stage, pools
 
     def expand(self, barrier: beam.PCollection) -> beam.PCollection:
-        units = replace(self._stage, publishes=None)  # a job is the smaller for it
+        units = replace(self._stage, publishes=None)  # to keep the job small
         return (
             barrier
             | "Plan" >> beam.ParDo(PlanUnits(units)).with_output_types(_Count)
-            # A real shuffle: runners may fuse over a Reshuffle, and would do all units on one worker.
+            # A GroupByKey, because runners may fuse across a Reshuffle and do all units on one worker.
             | "Spread" >> beam.GroupByKey()
             | "Process" >> beam.ParDo(ProcessUnits(units, self._pools)).with_output_types(_Count)
             | "Gather" >> beam.GroupByKey()
@@ -163,7 +163,7 @@ class RunStage(beam.PTransform):
 
 
 class Begin(beam.DoFn):
-    """Checks the worker, if it is not the process that submits."""
+    """Checks the worker, unless it is the process that submitted the job."""
 
     def __init__(self, submitted: Software | None, stages: Sequence[StageRun]) -> None:
         self._submitted, self._builds = submitted, [each.publishes for each in stages if each.publishes]
@@ -175,7 +175,7 @@ class Begin(beam.DoFn):
 
 
 class PlanUnits(beam.DoFn):
-    """The units of a stage that are to be done, as keys; and one that is none, for the barrier."""
+    """The units of a stage that are to be done, as keys, and "", which keeps the barrier if there are none."""
 
     def __init__(self, stage: StageRun) -> None:
         self._stage = stage
@@ -227,7 +227,7 @@ class ProcessUnits(beam.DoFn):
 
 
 class CloseStage(beam.DoFn):
-    """Closes a stage whose units are all done, and publishes its dataset after the last."""
+    """Closes a stage whose units are all done. After the last stage of a dataset it publishes the dataset."""
 
     def __init__(self, stage: StageRun) -> None:
         self._stage = stage
@@ -240,7 +240,7 @@ class CloseStage(beam.DoFn):
 
 @contextlib.contextmanager
 def _final() -> Iterator[None]:
-    """A fault of storage as the error that ends the run, with its remedy: Beam keeps the text of errors only."""
+    """Turns a storage fault into the error that ends the run, with its remedy: Beam keeps only the text of errors."""
     try:
         yield
     except OSError as error:
@@ -248,7 +248,7 @@ def _final() -> Iterator[None]:
 
 
 def failure_of(error: Exception) -> Exception:
-    """What went wrong on a worker, out of the text that a runner makes of it."""
+    """The error of a worker, from the text that a runner makes of it."""
     text = without_secrets(str(error))
     for kind, of in (("(?:User|Input|Storage)Error", UserError), ("StageError", StageError)):
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
@@ -256,10 +256,10 @@ def failure_of(error: Exception) -> Exception:
             failure.__cause__ = None if of is UserError else WorkerTraceback(text[-20_000:])
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
-        return UserError("the workers have no phrasemill: use the worker image (docker/README.md)")
+        return UserError("phrasemill is not installed on the workers: use the worker image (docker/README.md)")
     lines = [re.sub(r"\s*\[while running .*", "", each) for each in text.splitlines()]
     lines = [each for each in lines if each.strip()] or ["the runner does not say why"]
-    lost = "a worker of the cluster was lost, its own log tells why" if _LOST.search(text) else "the job failed"
+    lost = "a worker of the cluster was lost; see its log for the cause" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")
     failure.__cause__ = WorkerTraceback(text[-20_000:]) if lines[1:] else None
     return failure
@@ -269,7 +269,7 @@ def failure_of(error: Exception) -> Exception:
 
 
 def beam_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """Beam's options by name, the unknown ones among them."""
+    """Beam's options by name, including unknown ones."""
     return PipelineOptions(list(arguments)).get_all_options(retain_unknown_options=True)
 
 
@@ -283,14 +283,14 @@ def known_flags() -> Iterator[str]:
 
 
 def job_server_flags(beam_args: Sequence[str]) -> Iterator[str]:
-    """The flags that the job server at --job_endpoint knows and Beam's Python does not, such as Flink's own."""
+    """The flags that the job server at --job_endpoint knows, such as Flink's own; Beam's Python does not."""
     import grpc
     from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
     endpoint = PipelineOptions(list(beam_args)).view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":
         return
-    with grpc.insecure_channel(endpoint) as channel, contextlib.suppress(grpc.RpcError):  # the preflight tells why
+    with grpc.insecure_channel(endpoint) as channel, contextlib.suppress(grpc.RpcError):  # the preflight reports it
         service = beam_job_api_pb2_grpc.JobServiceStub(channel)
         known = service.DescribePipelineOptions(beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=5)
         for option in known.options:

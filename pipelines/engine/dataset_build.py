@@ -1,7 +1,7 @@
-"""Datasets to be built: what decides them, what may be there already, and their publication.
+"""Datasets to be built: their fingerprint, what may be in the output already, and their publication.
 
-`finish` checks the ledgers, gives the files that completion records name their published names, and writes report,
-card and, last of all, the manifest.
+`finish` checks the ledgers, moves the files that completion records name to their published names, and writes the
+report, the card and, last, the manifest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from transforms.reports.card import dataset_card
 _ROWS_OF_CARD = 2
 
 POINTS = 120
-"""Points of a stage's throughput over time in the manifest."""
+"""Points that the manifest keeps of a stage's throughput over time."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DatasetBuild:
     """A dataset to be built: where, of what kind, by which stages, from which inputs.
 
     The fingerprint covers the stages' settings and versions, the models and the content of the inputs, and nothing
-    else. `options` are shown to readers of the manifest.
+    else. `options` are for readers of the manifest.
     """
 
     output: Folder
@@ -73,7 +73,7 @@ class DatasetBuild:
 
     @functools.cached_property
     def parts(self) -> dict[str, Any]:
-        """What the fingerprint covers, by name, so that a difference can be named."""
+        """What the fingerprint covers, by name, so that an error can name what differs."""
         return {
             "record": self.kind.record,
             "inputs": sorted((each.kind, each.name if each.kind == "file" else "", each.hash) for each in self.inputs),
@@ -86,10 +86,11 @@ class DatasetBuild:
         return canonical_hash(self.parts)
 
     def check(self, *, resume: bool, overwrite: bool, reuse: bool) -> bool:
-        """Whether the dataset is to be built: False if it is there already and is to be used as it is.
+        """Whether the dataset has to be built: False if it is finished and can be used as it is.
 
-        `reuse`: a finished dataset of the same fingerprint is taken (for the datasets that a run makes on its way).
-        UserError if the output holds what may not be replaced. Changes nothing but what an interruption left over.
+        `reuse`: use a finished dataset of the same fingerprint (for the intermediate datasets of a run). UserError if
+        the output has something that must not be replaced. Removes only what an interruption left in a finished
+        dataset.
         """
         if is_dataset(self.output):
             found = read_manifest(self.output).fingerprint
@@ -106,16 +107,16 @@ class DatasetBuild:
         return True
 
     def begin(self, *, resume: bool) -> None:
-        """Make the output ready for the work, after `check`: what it holds is continued or replaced."""
+        """Prepare the output, after `check`: continue or replace what is there."""
         if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
             return
         _remove(self.output)
         self._write_state()
 
     def join(self) -> bool:
-        """Make the output ready for a slice of the work, beside others that do so at the same moment.
+        """Prepare the output for a slice of the work. Other slices may do so at the same time.
 
-        Nothing is ever removed. False if the dataset is finished already. UserError if the output holds anything else.
+        Removes nothing. False if the dataset is finished already. UserError if the output has anything else.
         """
         remedy = "choose another --output, or delete it first"
         if is_dataset(self.output):
@@ -127,12 +128,12 @@ class DatasetBuild:
         if not self._has_begun():
             self._refuse_foreign()
             self._write_state()
-        # Also what was just written: others may have begun at this moment, with other settings.
+        # Checked even if it was just written: another slice may have begun at the same time, with other settings.
         self._check_settings(f"give the same settings, {remedy}")
         return True
 
     def _refuse_foreign(self) -> None:
-        """UserError if the output holds files of another kind."""
+        """UserError if the output has files that are not ours."""
         if set(self.output.entries()) - {WORK}:
             raise UserError(
                 f"{self.output}: is not empty and holds no phrasemill dataset; choose another --output, "
@@ -152,7 +153,7 @@ class DatasetBuild:
         return state["fingerprint"], state["parts"]
 
     def begun_fingerprint(self) -> str:
-        """The fingerprint of the run that has begun in the output; empty if none has, or none can be seen."""
+        """The fingerprint of the run that has begun in the output; empty if there is none, or it cannot be seen."""
         return self._begun()[0] if self._has_begun() else ""
 
     def _has_progress(self) -> bool:
@@ -162,11 +163,11 @@ class DatasetBuild:
         self._check_settings("give the same settings with --resume, or start again with --overwrite")
         if not resume:
             raise UserError(
-                f"{self.output}: holds an unfinished run; --resume goes on with it, --overwrite starts again"
+                f"{self.output}: holds an unfinished run; --resume continues it, --overwrite starts from scratch"
             )
 
     def _check_settings(self, remedy: str) -> None:
-        """UserError if the unfinished run in the output is of another dataset than this one."""
+        """UserError if the unfinished run in the output has another fingerprint."""
         fingerprint, parts = self._begun()
         if fingerprint != self.fingerprint:
             changed = _difference(parts, json.loads(json.dumps(self.parts)))
@@ -174,11 +175,11 @@ class DatasetBuild:
 
     def _occupied(self, found: str) -> str:
         same = found == self.fingerprint
-        held = "this very dataset, finished" if same else "a dataset made from other inputs or with other options"
-        return f"{self.output}: holds {held}; choose another --output, or replace it with --overwrite"
+        what = "this dataset, finished" if same else "a dataset made from other inputs or with other options"
+        return f"{self.output}: holds {what}; choose another --output, or replace it with --overwrite"
 
     def finish(self) -> Manifest:
-        """Check the ledgers, publish the files that the records name, write card and manifest."""
+        """Check the ledgers, publish the files that the records name, write the report, the card and the manifest."""
         if is_dataset(self.output):
             return read_manifest(self.output)
         completions = {stage.name: self.work.completions(stage.name) for stage in self.stages}
@@ -211,8 +212,8 @@ class DatasetBuild:
         return manifest
 
     def _write_report(self, manifest: Manifest) -> None:
-        """The report; what goes wrong with it is noted in the manifest, for the data is none the worse."""
-        from transforms.reports.page import dataset_report  # not in the workers: it brings jinja2
+        """Write the report. If it fails, the manifest says so: the data is not affected."""
+        from transforms.reports.page import dataset_report  # imports jinja2, which workers do not need
 
         try:
             self.output.write("report.html", dataset_report(self.output, manifest).encode())
@@ -227,7 +228,7 @@ class DatasetBuild:
         return [fault._asdict() for fault in sorted(faults, key=lambda fault: fault.time)]
 
     def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
-        """Move the files of a role to their published names; one that was moved before an interruption stays."""
+        """Move the files of a role to their published names, except those that were moved before an interruption."""
         chosen = [file for file in files if file.role == role]
         shards = []
         for index, file in enumerate(chosen):
@@ -239,13 +240,13 @@ class DatasetBuild:
             if self.output.exists(file.path):
                 self.output.move(file.path, name)
             elif not self.output.exists(name) or self.output.size(name) != file.bytes:
-                raise UserError(f"{self.output}: {file.path} is gone; it was deleted under the run; use --overwrite")
+                raise UserError(f"{self.output}: {file.path} is gone; it was deleted during the run; use --overwrite")
             shards.append(Shard(name, file.rows, file.bytes, file.sha256))
         return shards
 
 
 def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[dict[str, Any]]) -> dict[str, Any]:
-    """How the run went, for the manifest: times, memory, throughput, failed attempts. See docs/datasets.md."""
+    """Times, memory, throughput and failed attempts of the run, for the manifest. See docs/datasets.md."""
     done = [each for records in completions.values() for each in records]
     throughput: dict[str, list[list[float]]] = {}
     began = 0.0
@@ -265,14 +266,16 @@ def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[d
 
 
 def throughput_of(completions: Sequence[Completion], *, began: float) -> list[list[float]]:
-    """A stage over time: [seconds, units, rows, tokens], what was done by then, from [began, 0, 0, 0] on.
+    """What a stage had done over time: points [seconds, units, rows, tokens], from [began, 0, 0, 0] on.
 
-    The time between the runs of an interrupted stage does not count: seconds go on only while a unit was at work.
+    Seconds count only while a unit was being done, so the time between the runs of an interrupted stage is left out.
+    Units from 0 to 10 s and 5 to 20 s, then, after an interruption, from 100 to 110 s: the spans are [0, 20] and
+    [100, 110], the second with 20 s of work before it. With `began` = 0, units end at 10, 20 and 20 + 110 - 100 = 30 s.
     """
     if not completions:
         return []
     points: list[list[float]] = [[round(began, 2), 0, 0, 0]]
-    # Disjoint times at work: [start, end, seconds of work before it].
+    # Disjoint spans of time in which units were done: [start, end, seconds of work before it].
     spans: list[list[float]] = []
     for start, end in sorted((each.finished - each.seconds, each.finished) for each in completions):
         if spans and start <= spans[-1][1]:
@@ -286,6 +289,7 @@ def throughput_of(completions: Sequence[Completion], *, began: float) -> list[li
         total = total.plus(Tally.of(each))
         seconds = began + spans[0][2] + each.finished - spans[0][0]
         points.append([round(seconds, 2), units, total.written or total.rows, total.tokens])
+    # Every step-th point, counted from the last one: of 0 1 2 3 4 5 with a step of 2, 0 and 1 3 5.
     step = max(-(-(len(points) - 1) // POINTS), 1)
     return points[:1] + points[:0:-step][::-1]
 
@@ -305,7 +309,7 @@ def _sum(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _licences(reports: Iterable[StageReport]) -> dict[str, int]:
-    """Documents by licence, as the stages counted them."""
+    """Documents by licence, from the stages' counters."""
     counters = _sum(report.counters for report in reports)
     names = [name.removeprefix("licence:") for name in counters if name.startswith("licence:")]
     found = {name: counters[f"licence:{name}"] - counters.get(f"dropped_licence:{name}", 0) for name in names}
@@ -322,12 +326,12 @@ def _check(stage: Stage, report: StageReport, completions: Sequence[Completion])
     if report.ledger.lost or (published and rows != report.ledger.written) or rejects != report.ledger.rejected.total():
         raise StageError(
             f"{stage.name}: the ledger does not add up: {report.ledger}, {rows:,} rows and {rejects:,} rejects "
-            "in files; this is a fault of phrasemill, please report it"
+            "in files; this is a bug in phrasemill, please report it"
         )
 
 
 def _current(files: Iterable[File]) -> list[File]:
-    """The files in order, each that was superseded replaced by its successor."""
+    """The files in order, each superseded file replaced by the one that supersedes it: a, b, b2 for b give a, b2."""
     places: dict[str, int] = {}
     found: list[File] = []
     for file in files:
@@ -341,7 +345,7 @@ def _current(files: Iterable[File]) -> list[File]:
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Names of the settings in which two fingerprints differ."""
+    """The names of the settings that differ between two fingerprints."""
     names = []
     for key in sorted({*before, *now}):
         old, new = before.get(key), now.get(key)
@@ -355,7 +359,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _remove(output: Folder) -> None:
-    """Remove a dataset of ours, and nothing else that a user may have put into its folder."""
+    """Remove the files of a dataset, and nothing else that a user may have put into its folder."""
     for name in ("data", *SIDES, WORK):
         output.delete(name)
     for name in (MANIFEST, "README.md", "report.html"):

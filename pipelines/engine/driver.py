@@ -1,7 +1,7 @@
-"""The one loop that every run goes through: plan -> units -> close for each stage, publish for each dataset.
+"""The loop of every run: plan -> units -> close for each stage, publish for each dataset.
 
-An `Executor` says where the units are done; the `Lease` tells others who writes the datasets; the `Monitor` follows
-what is finished on storage, shows it, and ends a run that should not go on.
+The `Executor` decides where the units are done. The `Lease` tells other runs who writes the datasets. The `Monitor`
+reads from storage what is finished, shows it, and ends a run that should not continue.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def run(
     part: Slice | None = None,
     finish: str = "",
 ) -> None:
-    """Build datasets in order, after `begin` or `join` of each. UserError where a user can mend what stopped it.
+    """Build datasets in order, after `begin` or `join` of each. UserError if the user can fix what stopped the run.
 
-    `command` is what goes on with the run, should it end early. More than `max_reject_rate` of what a stage reads
-    among its rejects ends the run. With a `part` this slice of the first stage is done and no more, beside others
-    elsewhere; `finish` is the command that follows all of them.
+    `command` resumes the run if it ends early. The run ends if a stage rejects more than `max_reject_rate` of what it
+    reads. With `part` only this slice of the first stage is done, while other machines may do other slices; `finish`
+    is the command to run after all of them.
     """
 
     def figures() -> dict[str, object]:
@@ -57,13 +57,13 @@ def run(
                 raise lease.lost
     for build in builds:
         if is_dataset(build.output):
-            build.output.delete(WORK)  # the lease may have been written once more after the dataset was published
+            build.output.delete(WORK)  # the lease may have been written again after the dataset was published
 
 
 def stage_runs(
     builds: Sequence[DatasetBuild], *, run: str, max_reject_rate: float = 1.0, part: Slice | None = None
 ) -> list[StageRun]:
-    """The stages of a run in order: those of all datasets, or the first of one of which a `part` is done."""
+    """The stages of a run in order: those of all datasets, or with a `part` only the first of each."""
     return [
         StageRun(build.work, stage, run, max_reject_rate, part, build if stage is build.stages[-1] else None)
         for build in builds

@@ -1,11 +1,11 @@
-"""The exchange: bring together what belongs together, in bounded memory, exactly, with the same bytes everywhere.
+"""The exchange: brings the rows of a key together, exactly, in bounded memory, with the same bytes everywhere.
 
     map unit i      -> one file (or a few), rows sorted by key, one row group for each of R ranges of the key
     reduce range r  -> reads row group r of every file, merges, reduces
 
-It is an external sort through Parquet files on storage, and needs no runner's shuffle. A key is 128 bits in two
-columns, `key_hi` and `key_lo`; the range of a row is fixed by the highest bits of `key_hi`, so keys must be hashes
-(evenly spread). R follows from the amount of data alone.
+It is an external sort through Parquet files on storage and needs no runner's shuffle. A key has 128 bits in two
+columns, `key_hi` and `key_lo`. The highest bits of `key_hi` decide the range of a row, so keys must be hashes: evenly
+spread. R depends on the amount of data alone.
 """
 
 from __future__ import annotations
@@ -31,27 +31,42 @@ KEY = ("key_hi", "key_lo")
 
 
 def n_ranges(rows: int, *, rows_a_range: int, at_most: int = 4096) -> int:
-    """How many ranges keep a reduce at about `rows_a_range` rows."""
+    """The number of ranges for which a reduce reads about `rows_a_range` rows.
+
+    >>> [n_ranges(rows, rows_a_range=100) for rows in (0, 250, 1_000_000)]
+    [1, 3, 4096]
+    """
     return min(max(-(-rows // rows_a_range), 1), at_most)
 
 
 def range_starts(ranges: int) -> U64:
-    """The lowest `key_hi` of each range: equal parts of the 64-bit numbers."""
+    """[ranges] the lowest `key_hi` of each range: equal parts of the 64-bit numbers.
+
+    >>> range_starts(4) >> np.uint64(60)
+    array([ 0,  4,  8, 12], dtype=uint64)
+    """
     return np.array([-(-(r << 64) // ranges) for r in range(ranges)], dtype=np.uint64)
 
 
 def write_ranges(write: TaskWriter, role: str, table: pa.Table, *, ranges: int) -> None:
-    """Write a map unit's rows in order of key, one row group a range. Rows of one key keep their order."""
+    """Write a map unit's rows in order of key, one row group for each range. Rows of one key keep their order.
+
+    Keys 9 2 7 2 (times 2^60) in 4 ranges: in order, rows 1 3 2 0 have the keys 2 2 7 9. The ranges begin at 0 4 8 12,
+    so the row groups are cut at 0 2 3 4 4: keys [2 2], [7], [9] and [].
+    """
     hi, lo = key_columns(table)
     order = order_by_key(hi, lo)
-    if (order[1:] < order[:-1]).any():  # else it stands in order, and need not be in memory twice
+    if (order[1:] < order[:-1]).any():  # a table that is in order already is not copied
         table = table.take(pa.array(order))
     cuts = [*np.searchsorted(hi[order], range_starts(ranges), side="left").tolist(), len(hi)]
     _write_groups(write, role, table, cuts)
 
 
 def write_parts(write: TaskWriter, role: str, table: pa.Table, part: npt.NDArray[np.integer], *, parts: int) -> None:
-    """Write rows as one file with a row group for each part number, for a reduce by a number instead of a key."""
+    """Write rows as one file with a row group for each of `parts` numbers, for a reduce by number instead of by key.
+
+    Rows of the parts 2 0 2, of 3: in order they are rows 1 0 2, cut at 0 1 1 3. The row groups are [1], [] and [0 2].
+    """
     if len(part) and (part.min() < 0 or part.max() >= parts):
         raise ValueError(f"{role}: parts from {part.min()} to {part.max()}, of {parts}")
     order = np.argsort(part, kind="stable")
@@ -70,7 +85,10 @@ def key_columns(table: pa.Table) -> tuple[U64, U64]:
 
 
 def read_range(folder: Folder, files: Sequence[File], index: int, schema: pa.Schema) -> pa.Table:
-    """Row group `index` of every file, one behind the other in the order of the files; the columns of `schema`."""
+    """Row group `index` of every file, in the order of the files; the columns of `schema`.
+
+    Of two files with the row groups [a b] [c] and [d] [e f], index 1 gives c e f.
+    """
     tables = [schema.empty_table()]
     for file in files:
         with parquet_file(folder, file.path) as reader:
@@ -79,16 +97,24 @@ def read_range(folder: Folder, files: Sequence[File], index: int, schema: pa.Sch
 
 
 def read_sorted(folder: Folder, files: Sequence[File], index: int, schema: pa.Schema) -> pa.Table:
-    """Range `index` of an exchange, merged: sorted by key, rows of one key in the order of the files."""
+    """Range `index` of an exchange: sorted by key, rows of one key in the order of the files.
+
+    Keys 2 7 of the first file and 2 5 of the second give 2 2 5 7, the 2 of the first file first.
+    """
     table = read_range(folder, files, index, schema)
     order = order_by_key(*key_columns(table))
     return table.take(pa.array(order))
 
 
 def merge_sorted(folder: Folder, files: Sequence[File], *, sort_keys: Sequence[tuple[str, str]]) -> Iterator[pa.Table]:
-    """Merge files that are each sorted by `sort_keys` (pyarrow's form), in memory of one row group a file.
+    """Merge files that are each sorted by `sort_keys` (pyarrow's form), with one row group of each file in memory.
 
-    Yields tables whose concatenation is the merge; a caller that stops early reads no further.
+    Yields tables whose concatenation is the merge. Files are read as far as the caller consumes the tables.
+
+    Each step yields all rows up to the lowest last row of the blocks in memory, and then reads the next block of the
+    file that it is from. Files with the row groups [1 4] [9] and [2 3] [5 6]: the last rows are 4 and 3, so the first
+    table is 1 2 3. What is left of the first block is [4], the next of the second file is [5 6]: the second table is 4.
+    Then follow 5 6 and 9.
     """
     key = _sort_value(sort_keys)
     readers = [_row_groups(folder, file) for file in files]
@@ -100,7 +126,6 @@ def merge_sorted(folder: Folder, files: Sequence[File], *, sort_keys: Sequence[t
             blocks[number] = block
             heapq.heappush(waiting, (key(block, block.num_rows - 1), number))
     while waiting:
-        # All rows up to the lowest of the blocks' last rows are in the blocks at hand.
         last, number = heapq.heappop(waiting)
         taken = []
         for each in sorted(blocks):
@@ -110,16 +135,16 @@ def merge_sorted(folder: Folder, files: Sequence[File], *, sort_keys: Sequence[t
             blocks[each] = block.slice(end)
         merged = pa.concat_tables(taken).combine_chunks()
         yield merged.take(pc.sort_indices(merged, sort_keys=list(sort_keys)))
-        following = next(readers[number], None)
-        if following is None:
+        new = next(readers[number], None)
+        if new is None:
             del blocks[number]
         else:
-            blocks[number] = following
-            heapq.heappush(waiting, (key(following, following.num_rows - 1), number))
+            blocks[number] = new
+            heapq.heappush(waiting, (key(new, new.num_rows - 1), number))
 
 
 def _row_groups(folder: Folder, file: File) -> Iterator[pa.Table]:
-    """The row groups one by one; the file is not kept open in between, for there may be thousands of them."""
+    """The row groups of a file that have rows. The file is closed in between: there may be thousands of files."""
     index, end = 0, 1
     while index < end:
         with parquet_file(folder, file.path) as reader:
@@ -133,7 +158,7 @@ def _row_groups(folder: Folder, file: File) -> Iterator[pa.Table]:
 
 
 class _Descending:
-    """A value that compares the other way round."""
+    """A value in descending order."""
 
     __slots__ = ("value",)
 
@@ -148,7 +173,7 @@ class _Descending:
 
 
 def _sort_value(sort_keys: Sequence[tuple[str, str]]) -> Callable[[pa.Table, int], tuple[object, ...]]:
-    """A row's place in the order, as a Python value. Strings compare by UTF-8 bytes, as pyarrow sorts them."""
+    """A function from a table and a row to a Python value that compares as pyarrow sorts: strings by UTF-8 bytes."""
 
     def value(table: pa.Table, row: int) -> tuple[object, ...]:
         parts: list[object] = []
@@ -162,7 +187,7 @@ def _sort_value(sort_keys: Sequence[tuple[str, str]]) -> Callable[[pa.Table, int
 
 
 def _upper_bound(table: pa.Table, key: Callable[[pa.Table, int], tuple[object, ...]], bound: object) -> int:
-    """How many rows of a sorted table are not above the bound."""
+    """The number of rows of a sorted table that are at most `bound`: rows 2 3 5 and bound 3 give 2."""
     low, high = 0, table.num_rows
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Where the units of a run are done: in this process, or in a pool of watched ones. On a Beam runner: `beam.py`."""
+"""Executors: the units of a run are done in this process or in a pool of watched ones (on a Beam runner: `beam.py`)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from schemas.manifest import is_dataset
 
 @dataclass(frozen=True)
 class StageRun:
-    """A stage of a dataset as a run takes it: plan, units, close; the last of a dataset publishes it.
+    """A stage of a dataset in a run: plan, units, close. The last stage of a dataset publishes it.
 
     `run` is the id in the run's lease. With a `part` only this slice of the units is done, and nothing is closed. A
-    runner may do any of it twice, and begin the whole job again: what is done stays done.
+    runner may call any method twice, or restart the whole job: what is done stays done.
     """
 
     work: Work
@@ -53,7 +53,7 @@ class StageRun:
 
     @property
     def name(self) -> str:
-        """Its place: two datasets may each have a stage of this name."""
+        """The dataset and the stage: two datasets may have stages of the same name."""
         return f"{self.work.folder}: {self.stage.name}"
 
     def plan(self) -> list[int]:
@@ -62,12 +62,12 @@ class StageRun:
         return [] if is_dataset(self.work.folder) else open_stage(self.work, self.stage, self.part or WHOLE)
 
     def finished(self, unit: int) -> Completion | None:
-        """The record of a unit that is done already: a runner may hand out a unit again."""
+        """The record of a unit that is done already, None if it is not: a runner may give out a unit twice."""
         self._check_lease()
         return finished_unit(self.work, self.stage, unit)
 
     def close(self) -> None:
-        """When all units are done."""
+        """Close the stage; to be called when all units are done."""
         self._check_lease()
         if self.part is not None:
             done = filter(self.part.has, self.work.finished(self.stage.name))
@@ -93,24 +93,24 @@ class Executor(ABC):
     def __exit__(  # noqa: B027 - not all have something to end
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The run has ended; without an error all stages that were given are done after it."""
+        """The run has ended. Without an error, all stages given to `run` are done when this returns."""
 
     @abstractmethod
     def run(self, stage: StageRun) -> None:
-        """Do a stage after those that were given before: at once, or when the block ends."""
+        """Do a stage after those given before: now, or when the block ends."""
 
     def stop(self) -> None:  # noqa: B027
-        """End the run early: `run`, or the end of the block, then raises. Called from another thread."""
+        """End the run early. `run`, or the end of the block, then raises. May be called from another thread."""
 
     def at_work(self) -> tuple[list[AtWork], int]:
-        """What is being done at this moment, and the memory of all processes in bytes (0 where it is unknown)."""
+        """The workers with a unit, and the memory of all processes in bytes (0 if it is unknown)."""
         return [], 0
 
 
 class InlineExecutor(Executor):
-    """Does units in this process, in order: for tests, and where starting processes costs more than the work.
+    """Does units in this process, in order: for tests, and if starting processes takes longer than the work.
 
-    What brings the process down brings the run down.
+    If a unit kills the process, the run ends.
     """
 
     def __init__(self) -> None:

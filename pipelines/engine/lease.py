@@ -1,9 +1,9 @@
-"""A run's lease on the datasets that it writes, `_work/run.json`: who writes them, how it goes, when last heard of.
+"""A run's lease on the datasets that it writes, `_work/run.json`: who writes them, their progress, the last heartbeat.
 
-It refuses a second run on the same output, and is what `python -m pipelines.status` shows. A run that does a slice of
-the units (`--units=2/64`) has a lease of its own, `_work/run-2-of-64.json`: it refuses the same slice and a whole run,
-not another slice. Leases only warn and refuse: should two runs do the same units for all that, completion records keep
-the result right (`stage.py`).
+It refuses a second run on the same output, and `python -m pipelines.status` shows it. A run that does a slice of the
+units (`--units=2/64`) has its own lease, `_work/run-2-of-64.json`, which refuses the same slice and a whole run, but
+not another slice. Leases are advisory. If two runs do the same units nevertheless, completion records keep the result
+correct (`stage.py`).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _SLICE_FILE = re.compile(rf"{WORK}/run-(\d+)-of-(\d+)\.json")
 
 _EVERY_LOCAL, _EVERY_REMOTE = 1.0, 10.0
 _GONE = 60.0
-"""Seconds without a sign of life after which a run on another machine counts as gone."""
+"""A run on another machine without a heartbeat for this many seconds counts as ended."""
 
 
 def run_file(part: Slice | None) -> str:
-    """The lease of a whole run, or of a slice."""
+    """The file of the lease of a whole run, or of a slice."""
     return RUN_FILE if part is None else f"{WORK}/run-{part.number}-of-{part.of}.json"
 
 
 def read_run(folder: Folder, part: Slice | None = None) -> dict[str, Any] | None:
-    """What the last run, or the last of a slice, said in an unfinished dataset; None if nothing can be read."""
+    """The lease of the last run on an unfinished dataset, or of the last of a slice; None if none can be read."""
     if not folder.exists(run_file(part)):
         return None
     try:
@@ -50,7 +50,7 @@ def read_run(folder: Folder, part: Slice | None = None) -> dict[str, Any] | None
 
 
 def read_slices(folder: Folder) -> dict[Slice, dict[str, Any]]:
-    """What the last runs of slices said in an unfinished dataset, in order."""
+    """The leases of the last run of each slice of an unfinished dataset, in order of slices."""
     parts = [Slice(int(found[1]), int(found[2])) for name in folder.files(WORK) if (found := _SLICE_FILE.match(name))]
     parts.sort(key=lambda part: (part.of, part.number))
     marks = []
@@ -58,13 +58,13 @@ def read_slices(folder: Folder) -> dict[Slice, dict[str, Any]]:
         for data in folder.read_all([run_file(part) for part in parts]):
             with contextlib.suppress(ValueError):
                 marks.append(json.loads(data))
-    except FileNotFoundError:  # the dataset was finished at this moment
+    except FileNotFoundError:  # the dataset was finished meanwhile
         return {}
     return {Slice(*mark["slice"]): mark for mark in marks}
 
 
 def is_alive(run: Mapping[str, Any]) -> bool:
-    """Whether a run that left this lease may still be writing."""
+    """Whether the run of this lease may still be writing."""
     if run["state"] != "running":
         return False
     if run["host"] == socket.gethostname() and _knows_processes():
@@ -73,9 +73,9 @@ def is_alive(run: Mapping[str, Any]) -> bool:
 
 
 def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -> None:
-    """UserError if another run is writing the dataset: for a slice, the same slice or a whole run.
+    """UserError if another run is writing the dataset; if `part` is given, only if it is a whole run or the same slice.
 
-    `own` is the run that asks.
+    `own` is the id of the run that asks.
     """
     marks = [read_run(folder), read_run(folder, part)] if part else [read_run(folder), *read_slices(folder).values()]
     alive = [mark for mark in marks if mark is not None and mark["run"] != own and is_alive(mark)]
@@ -88,33 +88,34 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
 
 
 def check_lease(folder: Folder, run: str, part: Slice | None = None) -> None:
-    """UserError if a run was stopped or another took its place: its job on a cluster ends by this, runner or not.
+    """UserError if the run was stopped or replaced by another, so that its job on a cluster ends without the runner.
 
-    Asked before each unit; `run` is the id in the lease. A run that was killed leaves its lease as it was, and its job
-    goes on.
+    Called before each unit; `run` is the id in the lease. A run that was killed leaves its lease as it was, so its job
+    continues.
     """
     try:
         lease = read_run(folder, part)
-    except PassingError:  # no reason to end: the work itself will tell
+    except PassingError:  # if storage stays unreachable, the work itself fails
         return
     if lease is None or (lease["run"] == run and lease["state"] == "running"):
         return
-    raise UserError(f"{folder}: the run that sent this job {'was stopped' if lease['run'] == run else 'was replaced'}")
+    ended = "was stopped" if lease["run"] == run else "was replaced"
+    raise UserError(f"{folder}: the run that submitted this job {ended}")
 
 
 def holder(run: Mapping[str, Any]) -> str:
-    """Who holds a dataset, or a slice of its units, and since when, in words."""
-    held = "slice {}/{} of its units is being done".format(*run["slice"]) if run.get("slice") else "is being written"
+    """Who writes a dataset, or does a slice of its units, and since when, in words."""
+    what = "slice {}/{} of its units is being done".format(*run["slice"]) if run.get("slice") else "is being written"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run["started"]))
     seen = max(time.time() - run["beat"], 0)
     return (
-        f"{held} by process {run['pid']} of {run['user']} on {run['host']} since {since} "
+        f"{what} by process {run['pid']} of {run['user']} on {run['host']} since {since} "
         f"(last heard of {seen:.0f} s ago)"
     )
 
 
 class Lease:
-    """The lease of a run while a `with` block lasts; says in each dataset how the run goes."""
+    """The lease of a run during a `with` block. It writes the run's progress into each dataset."""
 
     def __init__(
         self,
@@ -124,9 +125,9 @@ class Lease:
         figures: Callable[[], Mapping[str, Any]],
         part: Slice | None = None,
     ) -> None:
-        """`command` is what goes on with the run; `figures` gives how it goes, in JSON values.
+        """`command` resumes the run; `figures` returns its progress as JSON values.
 
-        With `part` only this slice of the units is held.
+        With `part` the lease is for this slice of the units only.
         """
         self._folders = list(folders)
         self._part = part
@@ -150,13 +151,13 @@ class Lease:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._keep, daemon=True)
         self.lost: UserError | None = None
-        """Why the run has to end: another took a dataset, or it is gone."""
+        """Why the run has to end: another run took a dataset, or the dataset is gone."""
 
     def __enter__(self) -> Lease:
         for folder in self._folders:
             self._write(folder)
         try:
-            # Only now: of two that begin at once, one at least sees the other.
+            # Checked after writing: of two runs that begin at the same time, at least one sees the other.
             for folder in self._folders:
                 refuse_second(folder, self._part, own=self.run)
         except UserError as error:
@@ -176,7 +177,7 @@ class Lease:
         self._write_last()
 
     def give_up(self, why: UserError) -> None:
-        """Say that the run is over before it is: its workers elsewhere end by that."""
+        """Mark the run as over before it is, so that its workers on other machines end."""
         self._state = f"failed: {why}"
         self._write_last()
 
@@ -184,7 +185,7 @@ class Lease:
         while not self._ended.wait(self._every):
             with self._lock:
                 for folder in list(self._folders):
-                    # A disk that is full or away for a moment is no reason to end: the work itself will tell.
+                    # A disk may be full or unreachable for a moment. If that lasts, the work itself fails.
                     with contextlib.suppress(OSError):
                         if self._is_ours(folder):
                             self._write(folder)
@@ -212,7 +213,7 @@ class Lease:
             )
         if is_dataset(folder):
             return UserError(f"{folder}: another run has finished it; this one ends")
-        return UserError(f"{folder}: was deleted under the run; start again with --overwrite")
+        return UserError(f"{folder}: was deleted during the run; start again with --overwrite")
 
     def _write(self, folder: Folder) -> None:
         mark = {**self._mark, "state": self._state, "beat": time.time(), **self._figures()}
@@ -231,10 +232,10 @@ def _knows_processes() -> bool:
 
 
 def _process_start(pid: int) -> int | None:
-    """When a process of this machine was started, in ticks since boot; None if there is none (or it is a zombie)."""
+    """When a process of this machine started, in ticks since boot; None if there is none, or it is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            # The second field is the program's name in brackets, and may hold blanks and brackets.
+            # The second field is the program's name in brackets; it may contain spaces and brackets.
             state, *fields = file.read().rpartition(")")[2].split()
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""Follows a run by what it leaves on storage, wherever its units are done: progress, faults, the limit on rejects."""
+"""Reads a run's completion records and faults from storage: progress, and the limit on rejects, for every executor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ _EVERY_LOCAL, _EVERY_REMOTE = 0.5, 10.0
 
 
 class Monitor:
-    """Looks at the stages of a run while a `with` block lasts; `end` is called when the run should not go on."""
+    """Looks at the stages of a run during a `with` block. `end` is called if the run should not continue.
+
+    The stages are done one after the other, so only the first of `_stages` is looked at; when it is closed, it is
+    removed. `_units` is None until that stage is planned.
+    """
 
     def __init__(
         self, stages: Sequence[StageRun], progress: Progress, lease: Lease, *, end: Callable[[UserError], None]
@@ -39,12 +43,13 @@ class Monitor:
         self._progress, self._lease, self._end = progress, lease, end
         self._stages = list(stages)
         self._every = _EVERY_LOCAL if all(each.work.folder.is_local for each in stages) else _EVERY_REMOTE
-        self._before: dict[str, set[int]] = {}  # units that an earlier run did, by place of the stage
-        self._faults: dict[str, dict[str, Fault]] = {}  # that are known, by place of the stage and name of the file
-        self._units: int | None = None  # of the stage at hand, once it is planned
-        self._seen: set[int] = set()
-        self._total = Tally()
-        self._span: tuple[float, float] | None = None  # when its first unit was begun, and its last ended
+        self._before: dict[str, set[int]] = {}  # units that an earlier run did, by StageRun.name
+        self._faults: dict[str, dict[str, Fault]] = {}  # known faults, by StageRun.name and file name
+        # Of the current stage:
+        self._units: int | None = None  # the number of units
+        self._seen: set[int] = set()  # the units whose completion records were read
+        self._total = Tally()  # their sum
+        self._span: tuple[float, float] | None = None  # when its first unit began and its last ended, Unix times
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="monitor")
 
@@ -76,10 +81,10 @@ class Monitor:
                 self._end(error)
                 return
             except (OSError, ValueError):
-                continue  # storage that is busy, or a file that is moved at this moment: the next look will see
+                continue  # storage is busy, or a file is being moved: look again later
 
     def look(self) -> None:
-        """Take in what is new, of as many stages as were at work since the last look. UserError: too many rejects."""
+        """Read what is new, of all stages that made progress since the last look. UserError: too many rejects."""
         while self._stages:
             run = self._stages[0]
             if is_dataset(run.work.folder):
@@ -94,11 +99,11 @@ class Monitor:
             self._units, self._seen, self._total, self._span = None, set(), Tally(), None
 
     def _is_done(self, run: StageRun) -> bool:
-        """Whether the units of a slice are all done, which nothing closes."""
+        """Whether all units of a slice are done. Slices are not closed."""
         return run.part is not None and self._units is not None and len(self._seen) == self._units
 
     def _take(self, run: StageRun) -> None:
-        """Take in the units of a stage that were finished since the last look, and its new faults."""
+        """Read the units of a stage that were finished since the last look, and its new faults."""
         work, stage, part = run.work, run.stage, run.part or WHOLE
         if self._units is None:
             if not work.is_planned(stage.name):
@@ -123,14 +128,14 @@ class Monitor:
         check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected)
 
     def _tell(self, run: StageRun, new: dict[str, Fault]) -> None:
-        """Tell of new failed attempts."""
+        """Show new failed attempts."""
         self._faults[run.name] |= new
         for fault in sorted(new.values(), key=lambda fault: fault.time):
             if (run.part or WHOLE).has(fault.unit):
                 self._progress.fault(fault)
 
     def _take_finished(self, run: StageRun, manifest: Manifest) -> None:
-        """Take in what was not seen of a stage whose dataset is finished, for its records are gone."""
+        """Count what was not seen of a stage whose dataset is finished. Its records are gone; the manifest has sums."""
         report = manifest.stage(run.stage.name)
         total = Tally(tokens=report.counters.get("tokens", 0))
         if report.ledger:

@@ -1,8 +1,7 @@
-"""What each Beam runner needs, looked at before a job is submitted: an error in a second, not in an hour.
+"""Checks what each Beam runner needs before a job is submitted: an error in a second, not after an hour.
 
-Each runner has a function here that completes Beam's options with what suits our stages, and raises UserError, with
-the remedy, for what is missing. What only a worker can tell, it is asked at the start of the job
-(`pipelines/engine/worker_checks.py`).
+For each runner a function adds what our stages need to Beam's options, and raises UserError, with the remedy, for what
+is missing. What only a worker can check is checked at the start of the job (`pipelines/engine/worker_checks.py`).
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _NETWORK_FILESYSTEMS = re.compile(
 _IMAGE_REMEDY = "build the worker image and push it (docker/README.md), then --sdk_container_image=REGISTRY/NAME:TAG"
 _NOTHING_STAGED = (
     "--no_save_main_session",
-    "--experiments=disable_logging_submission_environment",  # it runs `pip freeze`, and sends what comes out
+    "--experiments=disable_logging_submission_environment",  # which would run `pip freeze` and send the result
 )
 
 
 class Submission(NamedTuple):
-    """A job ready to be sent: Beam's runner and arguments, and what to tell the user."""
+    """What a job is submitted with: Beam's runner and arguments, and notices for the user."""
 
     runner: str
     arguments: list[str]
@@ -41,11 +40,11 @@ class Submission(NamedTuple):
 
 
 HERE = Submission("FnApiRunner", [])
-"""DirectRunner: the job is done in this process."""
+"""DirectRunner: the job runs in this process."""
 
 
 def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Submission:
-    """The job as it can be sent, for a runner on a cluster. `places`: all that is read and written.
+    """The submission for a runner on a cluster. `places`: the paths and addresses that are read and written.
 
     UserError for what is missing.
     """
@@ -61,7 +60,9 @@ def prepare(runner: str, beam_args: Sequence[str], places: Sequence[str]) -> Sub
 def _prism(options: dict[str, Any], places: Sequence[str]) -> Submission:
     """Beam's Prism, started by this process: a job server on this machine."""
     if options["job_endpoint"]:
-        raise UserError("--runner=PrismRunner starts a Prism of its own; for one that runs: --runner=PortableRunner")
+        raise UserError(
+            "--runner=PrismRunner starts its own Prism; for one that is running already use --runner=PortableRunner"
+        )
     arguments = [f"--prism_location={_prism_binary(options['prism_location'])}"]
     environment = _environment(options, runner_is_here=True)
     _check_places(places, here=environment.here)
@@ -69,14 +70,14 @@ def _prism(options: dict[str, Any], places: Sequence[str]) -> Submission:
 
 
 def _portable(options: dict[str, Any], places: Sequence[str]) -> Submission:
-    """A job server that runs: Prism's, Flink's or another's."""
+    """A running job server: Prism's, Flink's or another's."""
     endpoint = options["job_endpoint"]
     if not endpoint:
         raise UserError(
-            "--runner=PortableRunner needs --job_endpoint=HOST:PORT, that of a job server: Prism's "
+            "--runner=PortableRunner needs --job_endpoint=HOST:PORT of a job server: Prism's "
             "(prism --job_port 8073) or Flink's; see docs/clusters.md"
         )
-    _must_answer(endpoint, "--job_endpoint", "job server", "start it (docs/clusters.md), or name where it is")
+    _must_answer(endpoint, "--job_endpoint", "job server", "start it (docs/clusters.md), or correct the address")
     environment = _environment(options, runner_is_here=_is_here(endpoint))
     _check_places(places, here=environment.here and _is_here(endpoint))
     return Submission("PortableRunner", environment.arguments, environment.notices)
@@ -89,14 +90,14 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
     jar = options["flink_job_server_jar"] or os.environ.get("FLINK_JOB_SERVER_JAR", "")
     if not jar:
         raise UserError(
-            "--runner=FlinkRunner needs Beam's Flink job server: --job_endpoint=HOST:PORT of one that runs, or "
+            "--runner=FlinkRunner needs Beam's Flink job server: --job_endpoint=HOST:PORT of a running one, or "
             "--flink_job_server_jar=FILE (the artifact beam-runners-flink-"
-            f"{options['flink_version']}-job-server); it is never downloaded unasked"
+            f"{options['flink_version']}-job-server); it is not downloaded automatically"
         )
     if not os.path.isfile(jar):
         raise UserError(f"--flink_job_server_jar: no file {jar!r}")
     if not shutil.which("java"):
-        raise UserError("--runner=FlinkRunner starts a job server in Java, which is not here: install Java 11 or newer")
+        raise UserError("--runner=FlinkRunner needs Java for its job server; there is none: install Java 11 or newer")
     master = options["flink_master"]
     embedded = master in ("[local]", "[auto]")
     arguments = [f"--flink_job_server_jar={jar}"]
@@ -108,7 +109,7 @@ def _flink(options: dict[str, Any], places: Sequence[str]) -> Submission:
 
 
 def _dataflow(options: dict[str, Any], places: Sequence[str]) -> Submission:
-    """Google Cloud Dataflow. One SDK process a machine, whose worker pool does a unit a core."""
+    """Google Cloud Dataflow. One SDK process on each machine, whose worker pool does one unit per core."""
     if not has_google_extra():
         raise UserError("--runner=DataflowRunner needs an extra: pip install 'phrasemill[gcp]'")
     for name, what in (
@@ -140,7 +141,7 @@ def has_google_extra() -> bool:
 
 
 DATAFLOW_MACHINE = "n2-standard-8"
-"""Of a kind of CPU that multiplies small integers in hardware (VNNI), as the parser does, with 4 GB a core."""
+"""Its CPUs have the instructions for small integers (VNNI) that the parser uses, and 4 GB per core."""
 DATAFLOW_DISK_GB = 50
 
 _PREPARE: dict[str, Callable[[dict[str, Any], Sequence[str]], Submission]] = {
@@ -163,7 +164,7 @@ class _Environment(NamedTuple):
 
 
 def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environment:
-    """How the runner comes by its workers: as told, or as far as that can be guessed."""
+    """How the runner starts its workers: as the options say, or else as can be inferred from them."""
     kind, config = options["environment_type"], options["environment_config"] or ""
     image = options["sdk_container_image"]
     arguments = []
@@ -172,7 +173,7 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
         if not kind:
             raise UserError(
                 "say where the workers are: --environment_type=EXTERNAL --environment_config=HOST:PORT of worker "
-                "pools, as the runner's machines see them, or --environment_type=DOCKER --sdk_container_image=IMAGE"
+                "pools, as seen from the runner's machines, or --environment_type=DOCKER --sdk_container_image=IMAGE"
             )
         arguments.append(f"--environment_type={kind}")
     if kind == "LOOPBACK":
@@ -186,7 +187,7 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
         return _pool(config, arguments)
     if kind == "DOCKER":
         _check_image(config or image, "--environment_type=DOCKER")
-        if not config:  # Beam heeds --sdk_container_image on Dataflow only, and takes an image of its own here
+        if not config:  # Beam uses --sdk_container_image on Dataflow only, and its own image here
             arguments.append(f"--environment_config={image}")
         return _Environment(False, arguments)
     if kind == "PROCESS":
@@ -204,19 +205,19 @@ def _environment(options: dict[str, Any], *, runner_is_here: bool) -> _Environme
 
 
 def _pool(address: str, arguments: list[str]) -> _Environment:
-    """A worker pool that runs."""
+    """A running worker pool."""
     if not address:
         raise UserError("--environment_type=EXTERNAL needs --environment_config=HOST:PORT of a worker pool")
     if "," in address:
         raise UserError(
-            f"--environment_config={address}: takes one address, at which each machine finds the pool of its own, such "
-            "as localhost:50000; for several machines without a cluster use an array job (--units, docs/arrays.md)"
+            f"--environment_config={address}: takes one address, at which each machine finds its own pool, such as "
+            "localhost:50000; for several machines without a cluster use an array job (--units, docs/arrays.md)"
         )
     host, port = _host_and_port(address, "--environment_config")
     notices = []
     if not _answers(host, port):
         notices.append(
-            f"no worker pool answers at {address} from here: right only where the runner's machines have one there"
+            f"no worker pool answers at {address} from this machine; this is fine only if one does from the runner's"
         )
     return _Environment(_is_here(address), arguments, tuple(notices))
 
@@ -225,13 +226,13 @@ def _check_image(image: str | None, what: str) -> None:
     if not image:
         raise UserError(f"{what} needs a worker image: {_IMAGE_REMEDY}")
     if re.search(r"(^|/)apache/beam_python", image):
-        raise UserError(f"--sdk_container_image={image}: Beam's own image has no phrasemill in it: {_IMAGE_REMEDY}")
+        raise UserError(f"--sdk_container_image={image}: Beam's own image does not contain phrasemill: {_IMAGE_REMEDY}")
     for difference in image_differences(image, software()):
         raise UserError(f"--sdk_container_image={image}: {difference}: build one that fits (docker/README.md)")
 
 
 def image_differences(image: str, here: Software) -> list[str]:
-    """In what the versions that an image's tag tells (such as 0.1.0-py3.11-beam2.77.0) differ from this machine's."""
+    """How the versions in an image's tag (such as 0.1.0-py3.11-beam2.77.0) differ from this machine's."""
     tag = image.rpartition("/")[2].partition(":")[2]
     found = []
     for what, pattern, version in (
@@ -248,17 +249,17 @@ def image_differences(image: str, here: Software) -> list[str]:
 
 
 def _check_places(places: Sequence[str], *, here: bool) -> None:
-    """UserError for a file that workers on other machines cannot reach."""
+    """UserError for a path that workers on other machines cannot reach. `here`: the workers are on this machine."""
     for place in places:
         if not here and not is_address(place) and not on_shared_storage(place):
             raise UserError(
-                f"{place}: lies on a disk of this machine, which workers elsewhere cannot reach; give an s3:// or "
-                "gs:// address, or a path on a file system that all machines share"
+                f"{place}: is on a disk of this machine, which workers elsewhere cannot reach; give an s3:// or gs:// "
+                "address, or a path on a file system that all machines share"
             )
 
 
 def on_shared_storage(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
-    """Whether a path lies on a network file system. Where the system does not tell, yes: the workers will."""
+    """Whether a path is on a network file system. True if the system does not say; then the workers find out."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:
@@ -277,7 +278,7 @@ def on_shared_storage(path: str, mounts: Path = Path("/proc/self/mountinfo")) ->
 
 
 def _prism_binary(given: str | None) -> str:
-    """Where Prism lies. UserError tells how to get it: Beam would download it without asking."""
+    """The path of Prism. UserError says how to get it, because Beam would download it without asking."""
     places = [given] if given else [shutil.which("prism"), os.path.expanduser("~/go/bin/prism")]
     for place in places:
         if place and os.path.isfile(place):
@@ -296,7 +297,7 @@ def _flink_slots(master: str) -> int:
         with urllib.request.urlopen(f"{url.rstrip('/')}/overview", timeout=5) as answer:
             slots = int(json.load(answer)["slots-total"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"--flink_master={master}: no Flink answers ({error}); start it, or name another") from None
+        raise UserError(f"--flink_master={master}: no Flink answers ({error}); start it, or give another") from None
     if not slots:
         raise UserError(f"--flink_master={master}: the cluster has no task slots; start a task manager")
     return slots
@@ -327,6 +328,6 @@ def _without_scheme(address: str) -> str:
 
 
 def _is_here(address: str) -> bool:
-    """Whether an address, HOST:PORT, is one of this machine only."""
+    """Whether an address, HOST:PORT, is on this machine."""
     host = address.rpartition(":")[0].strip("[]") or address
     return host in ("localhost", "::1", "embed", socket.gethostname()) or host.startswith("127.")

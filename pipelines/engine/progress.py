@@ -1,6 +1,6 @@
-"""What a run shows while it goes on, and the figures that `python -m pipelines.status` shows elsewhere.
+"""What a run shows of its progress, and the figures for `python -m pipelines.status`.
 
-On a terminal there is a live bar for each stage; without one, a line when a stage ends and at intervals in between.
+On a terminal, a live bar for each stage; otherwise a line when a stage ends, and at intervals while it runs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pipelines.engine.stage import Fault, Stage, Tally
 from transforms.reports.figures import duration, plural, size
 
 _LINE_EVERY = 30.0
-"""Seconds between the lines of a stage where there is no terminal."""
+"""Seconds between the lines of a stage if there is no terminal."""
 
 
 class AtWork(NamedTuple):
-    """A worker at a unit: its process, what it has done of the unit, its memory in bytes."""
+    """A worker with a unit: its process, what it has done of the unit, its memory in bytes."""
 
     pid: int
     stage: str
@@ -33,7 +33,7 @@ class AtWork(NamedTuple):
 
 @dataclass
 class StageFigures:
-    """How a stage goes. `before` and `tally_before`: what an earlier run had done; times are Unix times."""
+    """The progress of a stage. `before` (units) and `tally_before`: what earlier runs did. Times are Unix times."""
 
     dataset: str
     name: str
@@ -47,7 +47,7 @@ class StageFigures:
     ended: float | None = None
     faults: int = 0
     doing: Tally = field(default_factory=Tally)
-    """Of units that are not finished."""
+    """What is done of units that are not finished."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, **{name: list(getattr(self, name)) for name in ("tally_before", "tally", "doing")}}
@@ -61,17 +61,17 @@ class StageFigures:
 
     @property
     def total(self) -> Tally:
-        """All that was done, by whichever run."""
+        """What was done in all runs."""
         return self.tally_before.plus(self.tally).plus(self.doing)
 
     def rates(self, now: float) -> tuple[float, float]:
-        """Rows (of what the ledger counts, else of what was written) and tokens a second in this run."""
+        """Rows (what the ledger counts, otherwise rows written) and tokens per second in this run."""
         here = self.tally.plus(self.doing)
         seconds = self.seconds(now)
         return (here.read or here.rows) / seconds, here.tokens / seconds
 
     def seconds_left(self, now: float) -> float | None:
-        """Until the stage ends; None while nothing is finished that one could tell it by."""
+        """Seconds until the stage ends, estimated from the finished units; None before the first is finished."""
         if not self.done:
             return None
         return (self.units - self.before - self.done) * self.seconds(now) / self.done
@@ -79,7 +79,7 @@ class StageFigures:
 
 @dataclass
 class RunFigures:
-    """How a run goes: its stages so far, the last of them at work, and who works."""
+    """The progress of a run: its stages so far, the last of them the current one, and its workers. Memory in bytes."""
 
     stages: list[StageFigures] = field(default_factory=list)
     at_work: list[AtWork] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Progress:
 
     @contextmanager
     def watching(self, at_work: Callable[[], tuple[list[AtWork], int]]) -> Iterator[None]:
-        """Show what goes on while the block lasts. `at_work` tells of the workers, and the memory of all processes."""
+        """Show the progress during the block. `at_work` returns the workers and the memory of all processes."""
         self._at_work = at_work
         thread = threading.Thread(target=self._refresh, daemon=True)
         thread.start()
@@ -134,7 +134,7 @@ class Progress:
             )
 
     def advance(self, tally: Tally, *, units: int = 1, began: float = math.inf) -> None:
-        """Units of the stage at work are finished. `began`: the Unix time when the first was, if that was not seen."""
+        """Units of the current stage were finished. `began`: when the first of them began (Unix time), if known."""
         with self._lock:
             stage = self._figures.stages[-1]
             stage.began = min(stage.began, began)
@@ -147,7 +147,7 @@ class Progress:
         self._line(f"{fault.stage}: unit {fault.unit}, attempt {fault.attempt}: {fault.what}")
 
     def end(self, span: tuple[float, float] | None = None) -> None:
-        """The stage at work is finished. `span`: when it began and ended, where that was only seen from afar."""
+        """The current stage is finished. `span`: when it began and ended, if its records say so."""
         self.figures()
         with self._lock:
             stage = self._figures.stages[-1]
@@ -158,12 +158,12 @@ class Progress:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Tokens a second of each stage of this run that has to do with tokens."""
+        """Tokens per second of each stage of this run that counts tokens."""
         now = time.time()
         return {each.name: each.rates(now)[1] for each in self._figures.stages if each.tally.tokens}
 
     def figures(self) -> RunFigures:
-        """How the run goes at this moment."""
+        """The progress of the run now."""
         at_work, memory = self._at_work()
         with self._lock:
             figures = self._figures
@@ -196,7 +196,7 @@ class Progress:
 
 
 def ended_line(stage: StageFigures) -> str:
-    """A finished stage in a line."""
+    """A line on a finished stage."""
     known = f" ({stage.before:,} done before)" if stage.before else ""
     return ", ".join(
         [
@@ -209,7 +209,7 @@ def ended_line(stage: StageFigures) -> str:
 
 
 def running_line(stage: StageFigures, memory: int, *, now: float) -> str:
-    """A stage at work in a line."""
+    """A line on the current stage."""
     rows, tokens = stage.rates(now)
     left = stage.seconds_left(now)
     return ", ".join(
@@ -218,7 +218,7 @@ def running_line(stage: StageFigures, memory: int, *, now: float) -> str:
             f"{rows:,.0f} {stage.counts or 'rows'}/s",
             *([f"{tokens:,.0f} tokens/s"] if tokens else []),
             *_rejects(stage),
-            *([size(memory)] if memory else []),  # unknown, where the workers are on other machines
+            *([size(memory)] if memory else []),  # unknown if the workers are on other machines
             *([f"{duration(left)} left"] if left is not None else []),
         ]
     )
@@ -269,7 +269,7 @@ class _LiveBars:
 
 
 def bar_columns(stage: StageFigures, memory: int, *, now: float) -> dict[str, str]:
-    """What stands beside a stage's bar."""
+    """The columns beside a stage's bar."""
     rows, tokens = stage.rates(now)
     left = stage.seconds_left(now)
     done = stage.units if stage.ended else stage.before + stage.done

@@ -1,14 +1,14 @@
 """Stages: units of work, their completion records and ledgers.
 
-    plan(inputs, options)  -> units                      fixed by the data alone
-    process(unit)          -> files, ledger, counters    a pure function of the unit; a completion record comes last
+    plan(inputs, options)  -> units                      depends on the data and the options alone
+    process(unit)          -> files, ledger, counters    a pure function of the unit; the completion record comes last
     finish(records)        -> the dataset                only when every ledger adds up (`dataset_build.py`)
 
-Nothing here knows where units are done (`executors.py`) or what they are about (`pipelines/stages/`).
+This module does not depend on where units are done (`executors.py`) or what they are about (`pipelines/stages/`).
 
-A stage works in `<dataset>/_work/<stage>/`: `plan.json` holds its units, `done/` a completion record for each
-finished unit, `files/` what the attempts at units wrote, each under a name of its own. Only files that a completion
-record names are ever read or published, so a lost worker or two attempts at one unit do no harm.
+A stage works in `<dataset>/_work/<stage>/`: `plan.json` has its units, `done/` a completion record for each finished
+unit, `files/` what the attempts at units wrote, each under its own name. Only files that a completion record names are
+read or published, so a lost worker or two attempts at one unit do no harm.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ REJECTS_ROLE = "rejects"
 _RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
-"""As many rejects as that never stop a run."""
+"""This many rejects or fewer never stop a run."""
 
 
 class StageError(RuntimeError):
-    """A stage failed for a reason that is not the user's; what is done stays done."""
+    """A stage failed for a reason that the user did not cause. Finished units stay finished."""
 
 
 class File(NamedTuple):
     """A file that an attempt at a unit wrote; `path` is relative to the dataset.
 
-    `role` says what for: a split ("train", "validation") or a side is published, any other name is read by a later
-    stage. `supersedes` names the file of an earlier stage that this one takes the place of in the dataset.
+    `role` says what it is for: a split ("train", "validation") or a side table is published; files of any other role
+    are read by a later stage. `supersedes` is the path of an earlier stage's file that this one replaces in the
+    dataset.
     """
 
     role: str
@@ -60,7 +61,7 @@ class File(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """The record of a finished unit: what it wrote, and when, for how long and in how much memory it was done."""
+    """The record of a finished unit: what it wrote, when, how long it took and how much memory."""
 
     unit: int
     files: list[File]
@@ -68,7 +69,7 @@ class Completion(NamedTuple):
     counters: dict[str, int]
     seconds: float
     finished: float = 0.0  # Unix time
-    peak_memory: int = 0  # bytes, of the process that did it
+    peak_memory: int = 0  # bytes, of the worker process
 
     def to_json(self) -> str:
         return json.dumps({**self._asdict(), "ledger": self.ledger.to_json() if self.ledger else None})
@@ -80,7 +81,11 @@ class Completion(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Every `of`-th unit of a stage, from the `number`-th on: what one of `of` machines does. Numbers begin at 1."""
+    """The units that one of `of` machines does: every `of`-th, beginning with the `number`-th, counted from 1.
+
+    >>> list(Slice(2, 4).units(10))
+    [1, 5, 9]
+    """
 
     number: int
     of: int
@@ -92,7 +97,7 @@ class Slice(NamedTuple):
         return unit % self.of == self.number - 1
 
     def units(self, total: int) -> range:
-        """Which of `total` units."""
+        """The numbers of its units, of `total`."""
         return range(self.number - 1, total, self.of)
 
 
@@ -100,13 +105,13 @@ WHOLE = Slice(1, 1)
 
 
 class Tally(NamedTuple):
-    """What was done, in figures that add up: of a unit, or of all of a stage."""
+    """Counts of what was done, of a unit or a stage; they can be added."""
 
     read: int = 0
     written: int = 0
     filtered: int = 0
     rejected: int = 0
-    rows: int = 0  # in files, also those that only the next stage reads
+    rows: int = 0  # in all files, including those that only a later stage reads
     tokens: int = 0
 
     @classmethod
@@ -121,7 +126,10 @@ class Tally(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A failed attempt at a unit: `reason` is one of REJECT_REASONS, `record` the one at which it failed."""
+    """A failed attempt at a unit. `reason` is one of REJECT_REASONS; `record` is the number of the record it failed at.
+
+    `record` is None unless the unit was done record by record.
+    """
 
     stage: str
     unit: int
@@ -133,10 +141,10 @@ class Fault(NamedTuple):
 
 
 class Isolation(NamedTuple):
-    """How a unit is done that brought its workers down: record by record.
+    """How to do a unit whose workers died or failed: record by record.
 
-    `at` is called with the number of each record before it is begun; a record with a fault is left alone, and becomes
-    a reject.
+    Call `at` with the number of each record before it is begun. A record in `faults` is not tried; it becomes a
+    reject.
     """
 
     faults: Mapping[int, Fault]
@@ -144,34 +152,34 @@ class Isolation(NamedTuple):
 
 
 class Stage(ABC):
-    """A step of the work on a dataset. Subclasses are frozen dataclasses whose fields are the options it reads.
+    """A step of the work on a dataset. Subclasses are frozen dataclasses whose fields are the options that they read.
 
-    Fields that only say where things lie (marked with `location()`) are left out of the fingerprint. `Unit` is a
-    NamedTuple of JSON values; `counts` is what the ledger counts, empty for a stage that only moves rows.
+    Fields that only say where something is (marked with `location()`) are not in the fingerprint. `Unit` is a
+    NamedTuple of JSON values. `counts` is what the ledger counts, empty for a stage that only moves rows.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     counts: ClassVar[str] = ""
-    isolates: ClassVar[bool] = False  # whether `process` heeds `write.isolation`
+    isolates: ClassVar[bool] = False  # whether `process` supports `write.isolation`
     Unit: ClassVar[type]
 
     @abstractmethod
     def plan(self, work: Work) -> Sequence[Any]:
-        """The units, in order. May read what earlier stages of the same dataset wrote."""
+        """The units, in order. It may read what earlier stages of the same dataset wrote."""
 
     @abstractmethod
     def process(self, unit: Any, write: TaskWriter) -> None:
-        """Do one unit: the same files for the same unit, whoever does it and however often."""
+        """Do one unit. The same unit gives the same files, on any machine and in any attempt."""
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - most need nothing
-        """UserError if this machine lacks what the stage needs. Asked of a worker before a run on a cluster begins.
+        """UserError if this machine lacks what the stage needs. Called on a worker before a run on a cluster begins.
 
-        `models` are those of the dataset, as its manifest has them.
+        `models` are those of the dataset, in the manifest's form.
         """
 
     def settings(self) -> dict[str, Any]:
-        """What of the stage decides its output, for the fingerprint."""
+        """The version and options that decide the stage's output, for the fingerprint."""
         found: dict[str, Any] = {"version": self.version}
         for each in fields(self):  # type: ignore[arg-type]
             if "location" not in each.metadata:
@@ -185,13 +193,13 @@ def _values(rules: Any) -> dict[str, Any]:
 
 
 def location(**options: Any) -> Any:
-    """A field of a stage that says where something lies, and so does not change what the stage writes."""
+    """A field of a stage that says where something is, and does not change what the stage writes."""
     return field(metadata={"location": True}, **options)
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work on one dataset, in its folder: what each stage has planned and finished."""
+    """The work on one dataset, in its folder: the plan and the finished units of each stage."""
 
     folder: Folder
 
@@ -205,7 +213,7 @@ class Work:
         return self.stage_folder(stage).exists("completions.json")
 
     def finished(self, stage: str) -> set[int]:
-        """The units that have a completion record, whoever did them."""
+        """The units that have a completion record, of this run or an earlier one."""
         found = map(_RECORD.fullmatch, self.stage_folder(stage).files("done"))
         return {int(name[1]) for name in found if name}
 
@@ -218,7 +226,7 @@ class Work:
         return stage.Unit(*self.units(stage.name)[number])
 
     def completions(self, stage: str) -> list[Completion]:
-        """The completion records of a closed stage, one a unit, in order."""
+        """The completion records of a closed stage, one for each unit, in order."""
         remedy = "delete this file and go on with --resume"
         found = self.stage_folder(stage).read_json("completions.json", remedy=remedy)
         return [Completion.from_json(each) for each in found]
@@ -232,12 +240,12 @@ class Work:
 
 
 def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
-    """Plan a stage, or find its plan; returns the units of a slice of it that are still to be done."""
+    """Plan a stage, or read its plan; returns the units of the slice `part` that are still to be done."""
     folder = work.stage_folder(stage.name)
     if not folder.exists("plan.json"):
         units = [list(unit) for unit in stage.plan(work)]
         folder.write("plan.json", json.dumps(units, ensure_ascii=False).encode())
-        _plan.cache_clear()  # an earlier run of this process may have planned another one here
+        _plan.cache_clear()  # an earlier run in this process may have had another plan here
     if not folder.exists("completions.json"):
         _forget_damaged(work, stage, part)
     done = work.finished(stage.name)
@@ -250,7 +258,7 @@ def _plan(folder_uri: str) -> list[list[Any]]:
 
 
 def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
-    """Remove the completion records that were cut short, or whose files are not there whole: their units are undone."""
+    """Remove damaged completion records, and those with a file that is missing or cut: their units are done again."""
     folder = work.stage_folder(stage.name)
     names = [record_name(unit) for unit in sorted(work.finished(stage.name)) if part.has(unit)]
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
@@ -282,9 +290,9 @@ def record_name(unit: int) -> str:
 
 
 def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> list[Completion]:
-    """Gather the completion records of a stage whose units are all done; the next stage is planned from them.
+    """Gather the completion records of a stage whose units are all done. The next stage is planned from them.
 
-    UserError if more than `max_reject_rate` of what was read are rejects.
+    UserError if more than `max_reject_rate` of the records read are rejects.
     """
     folder = work.stage_folder(stage.name)
     if work.is_closed(stage.name):
@@ -293,7 +301,7 @@ def close_stage(work: Work, stage: Stage, *, max_reject_rate: float = 1.0) -> li
         done = work.finished(stage.name)
         missing = [unit for unit in range(len(work.units(stage.name))) if unit not in done]
         if missing and not work.is_planned(stage.name):
-            raise UserError(f"{work.folder}: was deleted under the run; start again with --overwrite")
+            raise UserError(f"{work.folder}: was deleted during the run; start again with --overwrite")
         if missing:
             raise StageError(f"{stage.name}: {len(missing)} units have no completion record, the first is {missing[0]}")
         completions = read_completions(work, stage, done)
@@ -309,32 +317,34 @@ def sum_tallies(completions: Iterable[Completion]) -> Tally:
 
 
 def too_many_rejects(tally: Tally, *, rate: float, expected: float) -> bool:
-    """Whether a stage goes wrong: rejects above `rate`, and more than a handful.
+    """Whether a stage has more rejects than `rate` allows, and more than FEW_REJECTS.
 
-    `expected` is how much it will have read at its end. Before a twentieth of that is read, the rejects are held
-    against the twentieth: one bad place in a good corpus does not stop a run, nor the order in which units come.
+    `expected` is the number of records that it will have read at its end. Until a twentieth of that is read, the
+    rejects are compared with the twentieth, so that one bad place in a good corpus does not stop a run, whichever
+    units come first. With a rate of 0.01 and 100,000 expected, 30 rejects among the first 200 records are compared with
+    0.01 * 5,000 = 50: not too many.
     """
     return tally.rejected > FEW_REJECTS and tally.rejected > rate * max(tally.read, expected / 20)
 
 
 def check_rejects(work: Work, stage: Stage, tally: Tally, *, rate: float, expected: float) -> None:
-    """UserError if there are `too_many_rejects`: the limit on rejects, wherever it is looked at."""
+    """UserError if there are `too_many_rejects`."""
     if too_many_rejects(tally, rate=rate, expected=expected):
         raise UserError(
             f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
             f"--max-reject-rate={rate:g}; look at them: python -m pipelines.rejects {work.folder}; "
-            "if they may be lost, go on with a higher rate and --resume"
+            "if you can do without them, go on with a higher rate and --resume"
         )
 
 
 def note_fault(work: Work, fault: Fault) -> None:
-    """Write down a failed attempt, for the manifest."""
+    """Record a failed attempt, for the manifest."""
     name = f"faults/{fault.unit:06d}.{uuid.uuid4().hex[:12]}.json"
     work.stage_folder(fault.stage).write(name, json.dumps(fault._asdict()).encode())
 
 
 def read_faults(work: Work, stage: Stage, known: Collection[str] = ()) -> dict[str, Fault]:
-    """The failed attempts at units of a stage, by the name of their file, less those known."""
+    """The failed attempts at units of a stage, by the name of their file, without those in `known`."""
     folder = work.stage_folder(stage.name)
     names = [name for name in folder.files("faults") if name not in known]
     return {name: Fault(**json.loads(data)) for name, data in zip(names, folder.read_all(names), strict=True)}

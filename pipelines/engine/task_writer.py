@@ -1,6 +1,6 @@
 """One attempt at one unit: its files, side tables, ledger, counters and checkpoints, and its completion record.
 
-Every attempt writes under a name of its own; the record comes last and names what counts.
+Each attempt writes files under its own name. The completion record is written last and names the files that count.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def do_unit(
     isolation: Isolation | None = None,
     watch: Callable[[TaskWriter], None] = lambda write: None,
 ) -> Completion:
-    """Do one unit and write its completion record. Safe to call twice, also at once.
+    """Do one unit and write its completion record. It may be called twice for a unit, even at the same time.
 
-    `watch` is given the writer, from which another thread may read how far it has come.
+    `watch` gets the writer, whose `tally` another thread may call.
     """
     folder = work.stage_folder(stage.name)
     attempt = uuid.uuid4().hex[:12]
@@ -60,13 +60,13 @@ def do_unit(
         completion = write.completion()
         folder.write(record_name(unit), completion.to_json().encode())
     except BaseException as error:
-        with contextlib.suppress(OSError):  # where storage fails, this fails too, and is not what went wrong
+        with contextlib.suppress(OSError):  # if storage failed, this fails too and would hide the cause
             write.discard()
         if isinstance(error, OSError) and "CRC checksum" in str(error):
             raise UserError(
-                f"{stage.name}: unit {unit} reads a file that was damaged after it was written ({error}); see which "
-                f"by python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, it is "
-                "one of its own: start again with --overwrite"
+                f"{stage.name}: unit {unit} reads a file that was damaged after it was written ({error}); find it with "
+                f"python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, the file "
+                "belongs to this run: start again with --overwrite"
             ) from None
         raise
     return completion
@@ -75,8 +75,8 @@ def do_unit(
 class TaskWriter:
     """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
 
-    `resumed` is the state that the last checkpoint of an earlier attempt kept, None if there was none. `isolation` is
-    given where workers died on the unit.
+    `resumed` is the state of the last checkpoint of an earlier attempt, None if there was none. `isolation` is set if
+    the unit is done record by record.
     """
 
     def __init__(self, work: Work, stage: Stage, unit: int, attempt: str, isolation: Isolation | None = None) -> None:
@@ -91,7 +91,7 @@ class TaskWriter:
         self._side_rows: dict[str, list[dict[str, Any]]] = {}
         self._kept: set[str] = set()
         self.ahead: Callable[[], int] = int
-        """How much was read that the ledger does not count yet: a sign of life while it stands still."""
+        """How much was read that the ledger does not count yet: it shows progress until the ledger does."""
         self.resumed: Any = None
         if found := self._checkpoint():
             done = Completion.from_json(found["done"])
@@ -110,10 +110,10 @@ class TaskWriter:
         return json.loads(self.work.folder.read(self._checkpoint_name))
 
     def checkpoint(self, state: Any) -> None:
-        """Keep what was written so far, should the attempt die: the next one starts from `state`, a JSON value.
+        """Keep what was written so far. If the attempt dies, the next one starts from `state`, a JSON value.
 
-        For units that take long. To be called at points that the data alone fix, since it ends the files of side
-        tables: so the files are the same with and without an interruption.
+        For units that take long. A checkpoint ends the files of side tables, so call it at points that depend on the
+        data alone: then the files are the same with and without an interruption.
         """
         if any(not file.sha256 for file in self.files):
             raise ValueError(f"{self._stage.name}: a checkpoint in the middle of a file")
@@ -123,7 +123,7 @@ class TaskWriter:
 
     @contextmanager
     def file(self, role: str, schema: pa.Schema, *, supersedes: str = "") -> Iterator[Callable[[pa.Table], None]]:
-        """A Parquet file, given table by table: each table is one row group, also an empty one."""
+        """A Parquet file, written table by table: each table is one row group, even if it is empty."""
         name = f"{self._base}.{len(self.files):03d}.{role}.parquet"
         place = len(self.files)
         self.files.append(File(role, name, 0, 0, "", supersedes))
@@ -144,20 +144,20 @@ class TaskWriter:
         self.files[place] = File(role, name, rows, sink.bytes, sink.sha256, supersedes)
 
     def table(self, role: str, table: pa.Table, *, supersedes: str = "", row_group_rows: int = 1 << 16) -> None:
-        """A Parquet file of one table. A published one has no row group without rows: `datasets` fails on those."""
+        """A Parquet file of one table. A split's file has no row group without rows: `datasets` fails on those."""
         with self.file(role, table.schema, supersedes=supersedes) as write:
             for start in range(0, max(table.num_rows, role not in SPLITS), row_group_rows):
                 write(table.slice(start, row_group_rows))
 
     def side(self, role: str, row: dict[str, Any]) -> None:
-        """A row of a side table, such as a redirect."""
+        """Add a row to a side table, such as a redirect."""
         rows = self._side_rows.setdefault(role, [])
         rows.append(row)
         if len(rows) >= _SIDE_ROWS:
             self._flush_side(role)
 
     def reject(self, reason: str, *, source: str, position: str, excerpt: str = "", exception: str = "") -> None:
-        """Record something refused for a fault, and count it in the ledger."""
+        """Add a reject, something refused for a fault, and count it in the ledger."""
         if reason not in REJECT_REASONS:
             raise ValueError(f"{reason!r} is none of schemas.kinds.REJECT_REASONS")
         row = {
@@ -177,14 +177,14 @@ class TaskWriter:
             self.table(role, pa.Table.from_pylist(rows, schema=SIDES[role]))
 
     def tally(self) -> Tally:
-        """How far it has come. Callable from any thread."""
+        """What was done so far. It may be called from any thread."""
         rows = sum(file.rows for file in list(self.files))
         filtered, rejected = (sum(list(each.values())) for each in (self.ledger.filtered, self.ledger.rejected))
         read = max(self.ledger.read, self.ahead())
         return Tally(read, self.ledger.written, filtered, rejected, rows, self.counters["tokens"])
 
     def _done(self) -> Completion:
-        """What was done so far, as a record; ends the files of side tables."""
+        """A record of what was done so far. Ends the files of side tables."""
         for role in sorted(self._side_rows):
             self._flush_side(role)
         seconds = round(time.monotonic() - self._began, 3)
@@ -207,18 +207,18 @@ class TaskWriter:
         if self._stage.counts and self.ledger.lost:
             raise StageError(
                 f"{self._stage.name}: unit {self._unit} lost {self.ledger.lost:,} {self._stage.counts}: {self.ledger}; "
-                "this is a fault of phrasemill, please report it"
+                "this is a bug in phrasemill, please report it"
             )
         return completion
 
     def discard(self) -> None:
-        """Remove what a failed attempt left behind its last checkpoint."""
+        """Remove what a failed attempt wrote after its last checkpoint."""
         for name in self.work.folder.files(f"{WORK}/{self._stage.name}/files"):
             if name.startswith(self._base) and name not in self._kept:
                 self.work.folder.remove(name)
 
 
 def peak_memory() -> int:
-    """The most memory that this process ever had, in bytes."""
+    """The peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,4 +1,4 @@
-"""What the manifest records of the machine and the libraries."""
+"""What the manifest records about the machine and the libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def library_versions() -> dict[str, str]:
 
 @functools.cache
 def cpu_model() -> str:
-    """The kind of CPU: floating-point results of models hold for one kind."""
+    """The kind of CPU: models give the same floating-point results only on the same kind."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(errors="replace").splitlines():

@@ -1,4 +1,4 @@
-"""Whether a worker of a cluster can do a run: asked at its very start, before an hour of work shows it cannot."""
+"""Checks at the start of a run whether a worker of a cluster can do it, instead of failing after an hour."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Software(NamedTuple):
 
 @functools.cache
 def software() -> Software:
-    """This machine's."""
+    """The software of this machine."""
     root = Path(__file__).resolve().parents[2]
     code = hashlib.sha256()
     for package in _PACKAGES:
@@ -41,7 +41,7 @@ def software() -> Software:
 
 
 def check_worker(submitted: Software, builds: Sequence[DatasetBuild]) -> None:
-    """UserError unless this machine can do the builds: the same software, the storage in sight, the models there."""
+    """UserError unless this machine can do the builds: it has the same software and models, and sees the storage."""
     remedy = "build the worker image again (docker/README.md), or submit from an environment like the workers'"
     here = software()
     for what, wanted, found in (
@@ -54,16 +54,16 @@ def check_worker(submitted: Software, builds: Sequence[DatasetBuild]) -> None:
     for build in builds:
         if not _is_finished(build) and build.begun_fingerprint() != build.fingerprint:
             raise UserError(
-                f"{build.output}: the workers do not see what was begun there; it must lie where this machine and all "
-                "workers reach it under the same name: give an s3:// or gs:// address, or a path of shared storage"
+                f"{build.output}: the workers do not see the run that was begun there; this machine and all workers "
+                "must reach it under the same name: give an s3:// or gs:// address, or a path on shared storage"
             )
-    # Models are loaded in a process of its own: what they bring must not stay in this one.
+    # In another process, so that this one does not keep the models and their libraries.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         process.submit(_check_stages, list(builds)).result()
 
 
 def _is_finished(build: DatasetBuild) -> bool:
-    """By this very job, which the runner has begun again."""
+    """Whether this job has finished the dataset already: the runner restarted the job."""
     return is_dataset(build.output) and read_manifest(build.output).fingerprint == build.fingerprint
 
 

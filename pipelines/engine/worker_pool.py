@@ -1,8 +1,11 @@
-"""A pool of watched processes that do units, for whichever threads submit them.
+"""A pool of watched processes that do units. Any thread may submit units.
 
-A process may be killed by the system or for want of memory, stopped, or hang. Each sends a beat every second; what
-becomes of one is noticed, only the unit that it had is tried again, and the others go on. (A process pool of the
-standard library breaks as a whole when one of its processes dies.)
+A process may be killed (for example if memory runs out), stopped, or hang. Each sends a heartbeat every second. If one
+dies or hangs, only its unit is tried again, and the others continue. (A process pool of the standard library breaks as
+a whole when one of its processes dies.)
+
+A unit waits in `_waiting` until a worker is free. After a failure it goes to `_again`, which comes first, or, if the
+next attempt needs the machine to itself, to `_alone`: that one begins when no other unit is being done.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ _BEAT = 1.0
 
 
 class Beat(NamedTuple):
-    """How a worker's unit goes. `cpu` in seconds, `memory` in bytes."""
+    """A heartbeat: the progress of a worker's unit. `cpu` in seconds, `memory` in bytes."""
 
     tally: Tally
     cpu: float
@@ -51,7 +54,7 @@ class _At(NamedTuple):
 
 @dataclass
 class _Job:
-    """A unit that was submitted: what is to be tried next, how many attempts failed, and who waits for it."""
+    """A submitted unit: what to try next, the future that its submitter waits for, how many attempts failed."""
 
     task: Task
     done: Future[Completion]
@@ -60,27 +63,27 @@ class _Job:
 
 @dataclass
 class _Worker:
-    """A worker process as the pool sees it."""
+    """A worker process as the pool sees it. Times are those of `time.monotonic`."""
 
     process: Any
     connection: Connection
     job: _Job | None = None
-    record: int | None = None
+    record: int | None = None  # the last one begun, if the unit is done record by record
     beat: Beat | None = None
-    beaten: float = 0.0
-    moved: float = 0.0
-    worked: float = 0.0
+    beaten: float = 0.0  # when the last heartbeat came
+    moved: float = 0.0  # when the tally changed last
+    worked: float = 0.0  # when the CPU time grew last
 
     def give(self, job: _Job) -> None:
         now = time.monotonic()
         self.job, self.record, self.beat = job, None, None
-        # A process that just starts has to import much before its first beat.
+        # A new process imports for a while before its first heartbeat.
         self.beaten, self.moved, self.worked = now + 60, now, now
-        with contextlib.suppress(OSError):  # it died: its sentinel tells
+        with contextlib.suppress(OSError):  # it died, which its sentinel shows
             self.connection.send(job.task)
 
     def receive(self) -> Iterator[Any]:
-        """The messages that are there."""
+        """The messages that have arrived."""
         try:
             while self.connection.poll():
                 yield self.connection.recv()
@@ -96,7 +99,7 @@ class _Worker:
         self.beat, self.beaten = beat, now
 
     def hung(self, limits: Limits) -> str:
-        """Why it counts as hung, empty if it does not."""
+        """Why the worker counts as hung; empty if it does not."""
         now = time.monotonic()
         if now - self.beaten > limits.silent:
             return f"gave no sign of life for {limits.silent:.0f} s"
@@ -113,9 +116,9 @@ class _Worker:
 
 
 class WorkerPool:
-    """Up to `number` worker processes, which live until the pool is closed, so that models are loaded once.
+    """At most `number` worker processes. They live until the pool is closed, so models are loaded once.
 
-    A thread of its own watches them; any other may submit units, and those of several stages.
+    A thread of the pool watches them. Any other thread may submit units, also of several stages.
     """
 
     def __init__(self, number: int, *, limits: Limits = LIMITS) -> None:
@@ -132,9 +135,9 @@ class WorkerPool:
         self._watcher.start()
 
     def submit(self, work: Work, stage: Stage, unit: int) -> Future[Completion]:
-        """Have a unit of an open stage done. Returns when it is given to a worker or can wait for one.
+        """Submit a unit of an open stage. Returns when it is given to a worker or can wait for one.
 
-        The future's error is a StageError for a unit that cannot be done, a UserError for what a user can mend.
+        The future's error is a StageError if the unit cannot be done, a UserError if the user can fix it.
         """
         job = _Job(Task(work, stage, unit), Future())
         while not self._room.acquire(timeout=0.5):
@@ -147,7 +150,7 @@ class WorkerPool:
         return job.done
 
     def run(self, work: Work, stage: Stage, units: Sequence[int]) -> Iterator[Completion]:
-        """Do units of an open stage; yields the completion record of each when it is finished. Errors as `submit`."""
+        """Do units of an open stage; yields the completion record of each when it is finished. Errors: see `submit`."""
         doing: set[Future[Completion]] = set()
         for unit in units:
             doing.add(self.submit(work, stage, unit))
@@ -158,7 +161,7 @@ class WorkerPool:
             yield from (each.result() for each in finished)
 
     def at_work(self) -> tuple[list[AtWork], int]:
-        """The workers that have a unit, and the memory of all processes in bytes. Callable from any thread."""
+        """The workers with a unit, and the memory of all processes in bytes. May be called from any thread."""
         workers = list(self._workers)
         found = [
             AtWork(each.process.pid, job.task.stage.name, job.task.unit, beat.tally, beat.memory)
@@ -168,7 +171,7 @@ class WorkerPool:
         return found, sum(each.beat.memory for each in workers if each.beat) + resident_memory()
 
     def close(self) -> None:
-        """End the workers at once, also while others wait for their units, which then fail. May be called twice."""
+        """End the workers now. Units that are not finished fail. May be called twice."""
         self._ended.set()
         self._wake()
         self._watcher.join(10)
@@ -177,7 +180,7 @@ class WorkerPool:
         with contextlib.suppress(OSError):
             self._wake_out.send(None)
 
-    # ---- In the thread that watches
+    # ---- In the watching thread
 
     def _watch(self) -> None:
         try:
@@ -196,11 +199,11 @@ class WorkerPool:
                 self._give_up(job)
 
     def _give_up(self, job: _Job) -> None:
-        with contextlib.suppress(Exception):  # another thread has said so already
+        with contextlib.suppress(Exception):  # another thread has set it already
             job.done.set_exception(StageError("the run was stopped"))
 
     def _take(self, job: _Job, record: int | None, outcome: Completion | Failed | str) -> None:
-        """Tell who waits for a unit what became of it, or try again."""
+        """Set the result or error of a unit, or try it again."""
         if isinstance(outcome, Completion):
             job.done.set_result(outcome)
             return
@@ -243,7 +246,7 @@ class WorkerPool:
         self._workers.remove(worker)
 
     def _outcomes(self) -> Iterator[tuple[_Worker, Completion | Failed | str]]:
-        """What became of units: done, failed, or how the worker ended. Waits a moment if nothing did."""
+        """The outcomes of units: done, failed, or how the worker ended. Waits for half a second if there is none."""
         watched: list[Any] = [each.connection for each in self._workers] + [
             each.process.sentinel for each in self._workers
         ]
@@ -251,7 +254,7 @@ class WorkerPool:
         while self._wake_in.poll():
             self._wake_in.recv()
         for worker in list(self._workers):
-            dead = not worker.process.is_alive()  # asked first: what it sent before its end is then in the pipe
+            dead = not worker.process.is_alive()  # before `receive`, so that its last messages are in the pipe
             for message in worker.receive():
                 if isinstance(message, Beat):
                     worker.note(message)
@@ -282,7 +285,7 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
-    # Ctrl-C goes to the whole process group. Workers inherit the mask; their parent ends them.
+    # Ctrl-C goes to the whole process group. Workers inherit the mask that ignores it; the parent ends them.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
@@ -296,7 +299,7 @@ def _start() -> _Worker:
 
 
 def _serve(connection: Connection) -> None:
-    """Do the tasks that come, one after the other, until the parent ends."""
+    """Do tasks, one after the other, until the parent ends."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _offer_to_the_oom_killer()
     silence()
@@ -304,7 +307,7 @@ def _serve(connection: Connection) -> None:
     pa.set_cpu_count(1)
     pa.set_io_thread_count(2)
     pulse = _Pulse(connection)
-    with contextlib.suppress(EOFError, ConnectionResetError):  # the parent has no more for us
+    with contextlib.suppress(EOFError, ConnectionResetError):  # the parent has closed the pipe
         while True:
             task: Task = connection.recv()
             outcome = attempt(task, at=lambda record: pulse.send(_At(record)), watch=pulse.watch)
@@ -313,7 +316,7 @@ def _serve(connection: Connection) -> None:
 
 
 class _Pulse:
-    """Sends messages, and a beat every second."""
+    """Sends messages, and a heartbeat every second."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -325,7 +328,7 @@ class _Pulse:
         self._writer = writer
 
     def send(self, message: Any) -> None:
-        with self._lock, contextlib.suppress(BrokenPipeError):  # the parent is gone, and so are we in a moment
+        with self._lock, contextlib.suppress(BrokenPipeError):  # the parent is gone; this process ends too
             self._connection.send(message)
 
     def _beat(self) -> None:
@@ -337,7 +340,7 @@ class _Pulse:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """The cores that this process may use: fewer than the machine's where it is bound, or a container is limited."""
+    """The cores that this process may use: fewer than the machine has if its affinity or its container limits them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for file, pattern in (
         ("sys/fs/cgroup/cpu.max", r"(?P<quota>\d+) (?P<period>\d+)"),
@@ -351,7 +354,7 @@ def usable_cores(root: Path = Path("/")) -> int:
 
 
 def resident_memory() -> int:
-    """The memory that this process has now, in bytes (its peak where the system does not tell)."""
+    """The memory of this process in bytes; its peak if the system does not tell the current value."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -360,7 +363,7 @@ def resident_memory() -> int:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed has nobody to work for."""
+    """End this worker when its parent ends, however that happens."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -368,7 +371,7 @@ def _end_with_parent() -> None:
 
 
 def _offer_to_the_oom_killer() -> None:
-    """Where memory runs out, a worker should go, not the parent that can start another."""
+    """If memory runs out, Linux should kill a worker, not the parent, which can start another."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("500")

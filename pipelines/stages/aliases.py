@@ -1,4 +1,4 @@
-"""Aliases: mentions -> pairs of the surfaces that one entity has, with counts: paraphrases that people wrote."""
+"""Aliases: mentions -> pairs of surfaces of one entity, with counts. They are paraphrases that people wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROW_GROUP = 65_536
 
 @dataclass(frozen=True)
 class CountSurfaces(Stage):
-    """Map of the exchange by entity: how often each entity has each surface, in a run of shards."""
+    """Map of the exchange by entity: in some shards, how often each entity has each surface."""
 
     name: ClassVar[str] = "count_surfaces"
     Unit: ClassVar[type] = Shards

@@ -1,8 +1,8 @@
 """Contexts: sentences + phrases + documents -> one masked context for each chosen occurrence.
 
-Choose, Keep    exchange by phrase: the m occurrences of lowest hash; only their places move
-Cut             the shards of documents that hold them: windows, masks
-Order, Pair     exchange by the hash of the row: order, then the negative of each row
+Choose, Keep    exchange by phrase: the m occurrences of lowest hash; only their places are exchanged
+Cut             for the shards of documents that have them: windows, masks
+Order           exchange by the hash of the row: the order, and the negative of each row
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file, read_parquet
-from transforms.arrays import I64
+from transforms.arrays import I64, U64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.negatives import Eligible
 from transforms.contexts.options import WindowRules
@@ -47,7 +47,7 @@ KEPT = pa.schema(
         ("frequency", pa.int64()),
     ]
 )
-"""A chosen occurrence with its phrase."""
+"""A chosen occurrence, and the columns of its phrase."""
 
 CUT = pa.schema(
     [
@@ -58,11 +58,11 @@ CUT = pa.schema(
         *(field for field in CONTEXTS if field.name not in ("anchor", "positive", "negative")),
     ]
 )
-"""A context that has no negative yet; `document` is a hash of its id, the key is that of `row_key`."""
+"""A context without its negative. `document` is a hash of the document's id; the key is `row_key`."""
 
 
 class PhraseRange(NamedTuple):
-    """The phrases [first, end) by number."""
+    """The phrases with the numbers [first, end)."""
 
     part: int
     first: int
@@ -70,13 +70,13 @@ class PhraseRange(NamedTuple):
 
 
 class CutShards(NamedTuple):
-    """Consecutive shards of sentences and of documents, which mirror each other."""
+    """Consecutive shards of sentences, and the shards of documents with the same numbers."""
 
     number: int
-    first: int
+    first: int  # the number of the first shard
     sentences: list[str]
     documents: list[str]
-    ranges: list[int]  # of the exchange by row, a split
+    ranges: list[int]  # of the exchange by row, for each split
 
 
 class RowRange(NamedTuple):
@@ -88,7 +88,10 @@ class RowRange(NamedTuple):
 
 
 def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[PhraseRange]:
-    """Equal ranges of phrase numbers, so many that the candidates of one fit into memory."""
+    """Equal ranges of phrase numbers, so that the candidates of each fit into memory.
+
+    10 phrases in 6 parts: each range has ceil(10 / 6) = 2 phrases, and that makes 5 ranges, [0, 2) to [8, 10).
+    """
     manifest = read_manifest(phrases)
     units = len(shard_units(sentences, 0))
     parts = n_ranges(min(phrases_kind.occurrences(manifest), units * most * manifest.rows), rows_a_range=ROWS_A_RANGE)
@@ -99,7 +102,7 @@ def _phrase_ranges(phrases: Folder, sentences: Folder, most: int) -> list[Phrase
 
 @functools.lru_cache(maxsize=1)
 def _vocabulary(phrases: str, fingerprint: str) -> Vocabulary:
-    """The vocabulary, loaded once a process (a process may outlive a dataset: hence the fingerprint)."""
+    """The vocabulary, loaded once per process and fingerprint: the dataset at a path may change meanwhile."""
     folder = Folder(phrases)
     tables = []
     for shard in read_manifest(folder).shards:
@@ -108,7 +111,10 @@ def _vocabulary(phrases: str, fingerprint: str) -> Vocabulary:
 
 
 def _read_phrases(phrases: Folder, first: int, end: int) -> pa.Table:
-    """The phrases [first, end) by number."""
+    """The phrases with the numbers [first, end), which count on from shard to shard.
+
+    Phrases [4, 7) of shards with 5 and 3 rows: one row from row 4 of the first, two rows from row 0 of the second.
+    """
     tables = []
     start = 0
     for shard in read_manifest(phrases).shards:
@@ -122,7 +128,7 @@ def _read_phrases(phrases: Folder, first: int, end: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Choose(Stage):
-    """Map of the exchange by phrase: in a run of shards, the m occurrences of lowest hash of each phrase."""
+    """Map of the exchange by phrase: in some shards, the m occurrences of lowest hash of each phrase."""
 
     name: ClassVar[str] = "choose"
     counts: ClassVar[str] = "occurrences"
@@ -161,7 +167,7 @@ class Choose(Stage):
 
 @dataclass(frozen=True)
 class Keep(Stage):
-    """Reduce of the exchange by phrase: the m occurrences of lowest hash in all, sent where their documents are."""
+    """Reduce of the exchange by phrase: the m occurrences of lowest hash of all, by the unit of their documents."""
 
     name: ClassVar[str] = "keep"
     Unit: ClassVar[type] = PhraseRange
@@ -190,7 +196,7 @@ class Keep(Stage):
 
 @dataclass(frozen=True)
 class Cut(Stage):
-    """The windows around the chosen occurrences, masked; map of the exchange by the hash of the row."""
+    """Masked windows around the chosen occurrences; map of the exchange by the hash of the row."""
 
     name: ClassVar[str] = "cut"
     counts: ClassVar[str] = "occurrences"
@@ -230,6 +236,11 @@ class Cut(Stage):
                 write_ranges(write, split_role("cut", split), cut.filter(mask), ranges=ranges)
 
     def _cut_shard(self, kept: pa.Table, sentences_path: str, documents_path: str, write: TaskWriter) -> pa.Table:
+        """The contexts (CUT) of the occurrences `kept` (KEPT) of one shard.
+
+        `start` and `end` become numbers of tokens in the shard: tokens [3, 5) of a sentence whose first token is
+        number 50 are [53, 55).
+        """
         sentences = read_sentences(Folder(self.sentences), sentences_path)
         tokens = read_tokens(sentences, lowercase=self.rules.lowercase)
         write.counters["tokens"] += len(tokens.form)
@@ -245,11 +256,7 @@ class Cut(Stage):
         start_char, end_char = tokens.start_char[start], tokens.end_char[end - 1]
         owner = documents.drop_columns("text").take(pa.array(text.document[sentence]))
         doc_id = owner.column("doc_id").to_pylist()
-        places = zip(doc_id, start_char.tolist(), kept.column("phrase").to_pylist(), strict=True)
-        keys = b"".join(
-            row_key(seed=self.seed, doc_id=each, start_char=at, phrase=phrase) for each, at, phrase in places
-        )
-        key_hi, key_lo = np.frombuffer(keys, dtype=">u8").reshape(-1, 2).astype(np.uint64).T
+        key_hi, key_lo = self._row_keys(doc_id, start_char.tolist(), kept.column("phrase").to_pylist())
         first, last = window_bounds(
             start,
             end,
@@ -262,8 +269,8 @@ class Cut(Stage):
         sentence_start = sentences.column("start_char").to_numpy()[sentence].tolist()
         hashes = {each: xxhash.xxh3_64_intdigest(each.encode()) >> 1 for each in set(doc_id)}
         columns_of_rows = {
-            "key_hi": key_hi.copy(),
-            "key_lo": key_lo.copy(),
+            "key_hi": key_hi,
+            "key_lo": key_lo,
             "document": [hashes[each] for each in doc_id],
             **cut._asdict(),
             "sentence_id": [f"{each}#{at}" for each, at in zip(doc_id, sentence_start, strict=True)],
@@ -276,14 +283,24 @@ class Cut(Stage):
         write.counters.update(f"licence:{licence}" for licence in licences.values())
         return pa.table({name: columns_of_rows[name] for name in CUT.names}, schema=CUT)
 
+    def _row_keys(self, doc_ids: list[str], starts: list[int], phrases: list[str]) -> tuple[U64, U64]:
+        """[n], [n] the upper and lower 64 bits of each row's key, whose 16 bytes are two big-endian numbers."""
+        places = zip(doc_ids, starts, phrases, strict=True)
+        keys = b"".join(
+            row_key(seed=self.seed, doc_id=doc_id, start_char=at, phrase=phrase) for doc_id, at, phrase in places
+        )
+        halves = np.frombuffer(keys, dtype=">u8").astype(np.uint64)
+        return halves[0::2].copy(), halves[1::2].copy()
+
     def _validation(self, cut: pa.Table) -> pa.Array:
+        """[n] whether each row is of the validation split."""
         doc_ids = cut.column("doc_id").to_pylist()
         chosen = {each: is_validation(each, rate=self.validation_rate, seed=self.seed) for each in set(doc_ids)}
         return pa.array([chosen[each] for each in doc_ids], pa.bool_())
 
 
 def split_role(kind: str, split: str) -> str:
-    """The role of a file that a later stage reads, for one split."""
+    """The role of a split's file that a later stage reads."""
     return f"{kind}-{split}"
 
 
@@ -291,9 +308,9 @@ def split_role(kind: str, split: str) -> str:
 class Order(Stage):
     """Reduce of the exchange by row: a shard of the dataset in hash order, each row with its negative.
 
-    The negative is the context of the next row in hash order of another phrase and another document. Where the shard
-    has none behind a row, the search goes on in the next, after the last in the first. Where no other document has
-    one, another phrase is enough; where the split has one phrase only the negative is empty.
+    The negative of a row is the context of the next row, in hash order, with another phrase and another document. The
+    search continues in the next shards, and after the last one in the first. If there is no such row, the next row
+    with another phrase is enough. If the split has only one phrase, the negative is empty.
     """
 
     name: ClassVar[str] = "order"
@@ -325,7 +342,7 @@ class Order(Stage):
 
 
 class _Circle:
-    """The rows of a split in hash order, from one range of them on, round to it again."""
+    """The rows of a split as a circle: in hash order from a unit's own range on, round to that range again."""
 
     def __init__(self, work: Work, unit: RowRange) -> None:
         self._work, self._unit = work, unit
@@ -333,7 +350,12 @@ class _Circle:
         self.own = self._range(unit.number, CUT)
 
     def fill(self, negative: list[str], seeking: I64, *, any_document: bool) -> I64:
-        """Fill in the negatives of the own rows `seeking`; returns the rows that have none."""
+        """Fill in the negatives of the own rows `seeking`; returns the rows that have none.
+
+        Of ranges 0 1 2, range 1 reads 1 2 0 and then 1 again. Rows 0 1 2 of range 1 have the phrases a b b, each row
+        its own document; the rows of 2 and 0 are of phrase b. In range 1, from the row after each: row 0 finds row 1,
+        rows 1 and 2 find none. They find none in 2 and 0 either. In range 1 again, from its first row, both find row 0.
+        """
         phrase, document = (self.own.column(name).to_numpy() for name in ("phrase_index", "document"))
         start = seeking + 1
         for step in range(self._unit.ranges + 1):

@@ -1,4 +1,4 @@
-"""Count: sentences -> phrases. How often each phrase occurs, exactly, and the most frequent of them."""
+"""Count: sentences -> phrases. The exact frequencies of all phrases, and the most frequent phrases."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from transforms.phrases.options import PhraseRules
 
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21
-"""Rows that a merge of all ranges holds at most."""
+"""The most rows that the merge of all ranges has in memory."""
 PHRASES_A_SHARD = 1_000_000
 
 
 def read_sentences(sentences: Folder, path: str) -> pa.Table:
-    """What counting and choosing need of a shard."""
+    """The columns of a shard that counting and choosing need."""
     return read_parquet(sentences, path, list(SENTENCE_COLUMNS))
 
 
 @dataclass(frozen=True)
 class Count(Stage):
-    """Map of the exchange by phrase: the counts of a run of sentence shards."""
+    """Map of the exchange by phrase: the counts of some shards of sentences."""
 
     name: ClassVar[str] = "count"
     counts: ClassVar[str] = "constituents"
@@ -92,7 +92,7 @@ class AddUp(Stage):
 
 @dataclass(frozen=True)
 class Select(Stage):
-    """The K most frequent phrases of all ranges (ties by the phrase's bytes), as the phrases dataset."""
+    """The `max_phrases` most frequent phrases of all ranges, ties by the phrase's bytes: the phrases dataset."""
 
     name: ClassVar[str] = "select"
     counts: ClassVar[str] = "phrases"

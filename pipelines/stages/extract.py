@@ -29,7 +29,7 @@ from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Pa
 from transforms.sources.options import ReadOptions
 
 SEGMENT_BYTES = 4
-"""Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""
+"""Raw bytes of a segment for each byte of a shard of documents: markup is removed, and a unit may fill many."""
 CHECKPOINT_SHARDS = 16
 KEYS_A_FILE = 500_000
 KEYS_A_RANGE = 2_000_000
@@ -46,20 +46,20 @@ class SourceFile(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Pieces of input files, [file, start byte, end byte], that are read one behind the other."""
+    """Pieces of input files, [file, start byte, end byte], that are read one after the other."""
 
     parts: list[list[int]]
 
 
 class _Place(NamedTuple):
-    """How far a unit has been read: through `items` of this one of its parts."""
+    """How far a unit has been read: `items` of part number `part`, and all parts before it."""
 
     part: int
     items: int
 
 
 class ShardGroup(NamedTuple):
-    """Shards of documents from which something is to be dropped: group number of SHARDS_A_DROP."""
+    """SHARDS_A_DROP consecutive shards, group number `group`, from which something is to be dropped."""
 
     group: int
     groups: int
@@ -67,11 +67,11 @@ class ShardGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Extract(Stage):
-    """Documents from raw files. What can be split is read in segments, the rest from one end to the other.
+    """Documents from raw files. Files that can be split are read in segments, others from beginning to end.
 
-    Each record that a reader meets is a document, filtered by a rule, or rejected for a fault; damage ends the run
-    unless `on_corrupt` is "skip". What was read is kept after every CHECKPOINT_SHARDS shards, for a unit can be a whole
-    dump.
+    Each record of a file is a document, or it is filtered by a rule, or rejected for a fault. Damaged input ends the
+    run unless `on_corrupt` is "skip". Because a unit can be a whole dump, there is a checkpoint after every
+    CHECKPOINT_SHARDS shards.
     """
 
     name: ClassVar[str] = "extract"
@@ -96,7 +96,7 @@ class Extract(Stage):
         size = 0
         for number, source in enumerate(self.files):
             for segment in FORMATS[source.format].split(source.filesystem, source.file, target_bytes=target):
-                # The first N documents are those of lowest place, so one unit reads until it has them.
+                # --max-documents takes the first documents of the input, so one unit reads until it has them.
                 if parts and size + segment.end - segment.start > target and self.max_documents is None:
                     units.append(Segments(parts))
                     parts, size = [], 0
@@ -110,8 +110,8 @@ class Extract(Stage):
             if info.size != source.file.size:
                 found = "not there" if info.type == fs.FileType.NotFound else f"of {info.size:,} bytes"
                 raise UserError(
-                    f"{source.file.path}: is {found} for the workers, and of {source.file.size:,} bytes here; it must "
-                    "lie where all reach it under the same name"
+                    f"{source.file.path}: is {found} for the workers, and of {source.file.size:,} bytes here; put it "
+                    "where all machines reach it under the same name"
                 )
 
     def process(self, unit: Segments, write: TaskWriter) -> None:
@@ -128,7 +128,11 @@ class Extract(Stage):
         shards.end()
 
     def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
-        """The items of a unit behind a place, each with the place behind it."""
+        """The items of a unit after a place, each with the place after it.
+
+        After (part 1, 2 items) come the third item of part 1, with the place (1, 3), and so on; then the first item of
+        part 2, with the place (2, 1).
+        """
         skip = place.items
         for part in range(place.part, len(unit.parts)):
             number, start, end = unit.parts[part]
@@ -140,7 +144,7 @@ class Extract(Stage):
             skip = 0
 
     def _take(self, item: Item, source: InputFile, shards: _Shards, write: TaskWriter) -> None:
-        """Turn an item into a row, a count or an error."""
+        """Write an item as a row, a count or a reject. UserError for damage, unless it is skipped."""
         write.ledger.read += 1
         if not isinstance(item, Redirect | Corrupt) and item.page:
             keep_page(item.page, write)
@@ -168,7 +172,7 @@ class Extract(Stage):
             )
         elif self.on_corrupt == "skip":
             position = f"byte {item.byte}"
-            # The message names the file by its path, which is this machine's business.
+            # The message has the file's path on this machine; the reject must not depend on it.
             exception = item.message.replace(source.path, source.name)
             write.reject(item.reason, source=source.name, position=position, excerpt=item.excerpt, exception=exception)
         else:
@@ -186,16 +190,16 @@ class Extract(Stage):
 
 
 def keep_page(page: Page, write: TaskWriter) -> None:
-    """The rows of a page, and of the titles that point to it, in the side tables."""
+    """Write the rows of a page, and of the titles that redirect to it, to the side tables."""
     write.side("pages", page._replace(redirects=())._asdict())
     for title in page.redirects:
         write.side("redirects", Redirect(page.source, title, page.title)._asdict())
 
 
 class _Shards:
-    """Writes documents as shards of at least `shard_bytes` of text, and their keys for the search for duplicates.
+    """Writes documents in shards of at least `shard_bytes` of text (the last may be smaller), and their KEYS.
 
-    `done` is the number of shards that the unit has so far, also before it was interrupted.
+    `done` is the number of shards that the unit has so far, including those before an interruption.
     """
 
     def __init__(self, write: TaskWriter, shard_bytes: int, dedup: str, ranges: int, *, done: int) -> None:
@@ -214,7 +218,7 @@ class _Shards:
             self._flush()
 
     def end(self) -> None:
-        """Write all that was added."""
+        """Write everything that was added."""
         if self._rows:
             self._flush()
         self._flush_keys()
@@ -233,7 +237,7 @@ class _Shards:
 
 
 def _shard_numbers(work: Work) -> dict[int, int]:
-    """For each unit of extract, how many shards stand before its first."""
+    """For each unit of extract, the number of shards before its first: units of 3, 0 and 2 shards have 0, 3 and 3."""
     numbers, shards = {}, 0
     for each in work.completions("extract"):
         numbers[each.unit] = shards
@@ -242,12 +246,16 @@ def _shard_numbers(work: Work) -> dict[int, int]:
 
 
 class _Find(Stage):
-    """Reduce of the exchange by key: all but the first of each are to be dropped."""
+    """Reduce of the exchange by key: drops all but the first document or paragraph of each key.
+
+    The keys of a unit count shards from 0 in that unit. `process` counts them in the whole dataset: shard 1 of a unit
+    with 3 shards before it becomes shard 4.
+    """
 
     Unit: ClassVar[type] = Range
 
     def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
-        """Which keys count."""
+        """[keys] which keys to look at, as booleans."""
         raise NotImplementedError
 
     def plan(self, work: Work) -> list[Range]:
@@ -279,7 +287,7 @@ class _Find(Stage):
 
 @dataclass(frozen=True)
 class FindDuplicateIds(_Find):
-    """Documents whose id an earlier one has: the same document again, or another."""
+    """Documents with the id of an earlier one, whether their text is the same or not."""
 
     name: ClassVar[str] = "find_duplicate_ids"
 
@@ -289,7 +297,7 @@ class FindDuplicateIds(_Find):
 
 @dataclass(frozen=True)
 class FindDuplicates(_Find):
-    """Documents or paragraphs of a text that an earlier one has; documents dropped for their id do not count."""
+    """Documents or paragraphs with the text of an earlier one. Documents dropped for their id are not looked at."""
 
     name: ClassVar[str] = "find_duplicates"
 
@@ -304,7 +312,7 @@ def _read(folder: Folder, file: File) -> pa.Table:
 
 
 def _places(table: pa.Table) -> npt.NDArray[np.int64]:
-    """A number for each row's document: shard and row in it."""
+    """[rows] a number for the document of each row, from its shard and row: shard 2, row 5 is 2 * 2^32 + 5."""
     return (table.column("shard").to_numpy() << 32) + table.column("row").to_numpy()
 
 
@@ -314,7 +322,11 @@ def _drops(work: Work) -> list[File]:
 
 @dataclass(frozen=True)
 class Drop(Stage):
-    """Writes the shards again from which a duplicate is dropped; the others stay as they are."""
+    """Rewrites the shards from which something is dropped. The others stay as they are.
+
+    `drops` is {shard: {row: {paragraph: reason}}}. {7: {2: {-1: "duplicate_document"}, 3: {0: ..., 4: ...}}} drops row
+    2 of shard 7, and the paragraphs 0 and 4 of row 3.
+    """
 
     name: ClassVar[str] = "drop"
     counts: ClassVar[str] = "documents"
@@ -362,14 +374,14 @@ class Drop(Stage):
                 links = [Link(**link) for link in document["links"]]
                 text, links = without_paragraphs(document["text"], links, reasons)
                 write.counters["duplicate_paragraphs"] += len(reasons)
-                # What remains of a copy are the short lines that are never duplicates.
+                # Short lines are never duplicates, so a copied document still has those.
                 if all(len(line) < MIN_PARAGRAPH for line in text.split("\n")):
                     write.ledger.filtered["duplicate_paragraph"] += 1
                     continue
                 document |= {"text": text, "links": [link._asdict() for link in links]}
             kept.append(document)
         write.ledger.written += len(kept)
-        # The extract stage has counted the licences of all.
+        # The extract stage has counted the licences of all documents.
         dropped = Counter(each["licence"] for each in documents) - Counter(each["licence"] for each in kept)
         write.counters.update({f"dropped_licence:{licence}": n for licence, n in dropped.items()})
         table = pa.Table.from_pylist(kept, schema=DOCUMENTS)

@@ -1,9 +1,9 @@
-"""Mentions: documents -> their hyperlinks in sentences, the targets resolved.
+"""Mentions: documents -> hyperlinks in their sentences, with their targets resolved.
 
-ReadTables, JoinTables   what side tables and SQL dumps say of pages: by page id, then by title
-Follow                   what each title means, once redirects are followed
-Targets, Resolve         exchange by title: the distinct titles that a run of shards links to, and what they mean
-FindMentions             the shards of documents: sentences, mentions, filters
+ReadTables, JoinTables   what side tables and SQL dumps say about pages: by page id, then by title
+Follow                   the page that each title leads to, redirects followed
+Targets, Resolve         exchange by title: the distinct titles that some shards link to, and their pages
+FindMentions             for the shards of documents: sentences, mentions, filters
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SIDES_A_UNIT = 64
 ROW_GROUP = 8_192
 
 WANTED = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("unit", pa.int32()), ("index", pa.int32())])
-"""A title that a run of shards links to, by its number among the distinct ones of the run."""
+"""A title that the shards of a unit link to. `index` is its number among the distinct titles of the unit."""
 
 RESOLVED = pa.schema(
     [
@@ -60,18 +60,18 @@ RESOLVED = pa.schema(
         ("redirected", pa.bool_()),
     ]
 )
-"""What the title means: `title` is empty where no table has it."""
+"""The page of a title; `title` is empty if no table has it."""
 
 
 class SqlFile(NamedTuple):
-    """A dump of a table of the wiki's database."""
+    """An SQL dump of a table of the wiki's database."""
 
     filesystem: fs.FileSystem
     table: SqlTable
 
 
 class TableUnit(NamedTuple):
-    """Side files of the documents (`side` is pages or redirects), or the SQL dump of a number (`side` is "sql")."""
+    """Side files of the documents (`side` is "pages" or "redirects"), or SQL dump number `dump` (`side` is "sql")."""
 
     side: str
     paths: list[str]
@@ -81,7 +81,7 @@ class TableUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadTables(Stage):
-    """Map of the exchanges by page id and by title: side tables of the documents, SQL dumps."""
+    """Map of the exchanges by page id and by title: reads the documents' side tables and SQL dumps."""
 
     name: ClassVar[str] = "read_tables"
     Unit: ClassVar[type] = TableUnit
@@ -105,7 +105,7 @@ class ReadTables(Stage):
         return [*units, *(TableUnit("sql", [], number, ranges) for number in range(len(self.dumps)))]
 
     def _check_wikis(self, pages: Sequence[str]) -> None:
-        """UserError for a dump of another wiki than those of the documents: nothing would be found in it."""
+        """UserError for a dump of a wiki that no document is from: nothing would be found in it."""
         if not self.dumps:
             return
         wikis: set[str] = set()
@@ -114,7 +114,7 @@ class ReadTables(Stage):
         for each in self.dumps:
             if each.table.source not in wikis:
                 raise UserError(
-                    f"--tables {each.table.path}: is of {each.table.source}, and the documents are of "
+                    f"--tables {each.table.path}: is from {each.table.source}, and the documents are from "
                     f"{', '.join(sorted(wikis)) or 'no wiki'}; give tables of the same wiki"
                 )
 
@@ -122,7 +122,7 @@ class ReadTables(Stage):
         for each in self.dumps:
             if each.filesystem.get_file_info(each.table.path).type != fs.FileType.File:
                 raise UserError(
-                    f"--tables {each.table.path}: is not there for the workers; it must lie where all reach it under "
+                    f"--tables {each.table.path}: the workers do not find it; put it where all machines reach it under "
                     "the same name"
                 )
 
@@ -150,7 +150,7 @@ _BYTES_A_FACT = 10
 
 @dataclass(frozen=True)
 class JoinTables(Stage):
-    """Reduce of the exchange by page id: what the tables say of one page comes together, under its title."""
+    """Reduce of the exchange by page id: joins what the tables say about a page, under its title."""
 
     name: ClassVar[str] = "join_tables"
     Unit: ClassVar[type] = Range
@@ -168,7 +168,7 @@ class JoinTables(Stage):
 
 @dataclass(frozen=True)
 class Follow(Stage):
-    """What each title means, its redirects followed; the whole table in a compact form (docs/mentions.md)."""
+    """The page that each title leads to, redirects followed. Has all titles in a compact form (docs/mentions.md)."""
 
     name: ClassVar[str] = "follow"
     Unit: ClassVar[type] = All
@@ -188,7 +188,7 @@ class Follow(Stage):
 
 @dataclass(frozen=True)
 class Targets(Stage):
-    """Map of the exchange by title: the distinct titles that a run of shards of documents links to."""
+    """Map of the exchange by title: the distinct titles that some shards of documents link to."""
 
     name: ClassVar[str] = "targets"
     Unit: ClassVar[type] = Shards
@@ -210,10 +210,10 @@ class Targets(Stage):
 
 
 def _names(documents: Folder, unit: Shards) -> pa.Table:
-    """The distinct (source, title) that shards link to or have themselves, sorted, and each title as it is filed.
+    """The distinct (source, title) that shards link to or have themselves, sorted, and `filed`: the title normalised.
 
-    The readers of dumps file titles themselves, first letters by the wiki's own rule; this is for links from elsewhere.
-    What can be no title stays as it is: no page has it.
+    The readers of dumps normalise titles themselves, the first letter by the wiki's own rule; `filed` is for links of
+    other inputs. A text that cannot be a title stays as it is, because no page has it.
     """
     tables = []
     for path in unit.paths:
@@ -235,7 +235,7 @@ def _names(documents: Folder, unit: Shards) -> pa.Table:
 
 @dataclass(frozen=True)
 class Resolve(Stage):
-    """Reduce of the exchange by title: what the titles mean, sent back to the runs of shards that link to them."""
+    """Reduce of the exchange by title: the pages of the titles, by the unit whose shards link to them."""
 
     name: ClassVar[str] = "resolve"
     Unit: ClassVar[type] = Range
@@ -272,7 +272,7 @@ class Resolve(Stage):
 
 @dataclass(frozen=True)
 class FindMentions(Stage):
-    """The mentions of a run of shards of documents, in their order: one shard of the dataset."""
+    """The mentions of the documents of some shards, in order: one shard of the dataset."""
 
     name: ClassVar[str] = "mentions"
     counts: ClassVar[str] = "links"
@@ -327,7 +327,7 @@ class FindMentions(Stage):
         write.ledger.read += written + write.ledger.filtered.total() - before
 
     def _targets(self, unit: Shards, work: Work) -> dict[str, dict[str, Target]]:
-        """What the titles mean that the shards link to, by source and title as written."""
+        """The targets of the titles that the shards link to, by source and title as written."""
         number = unit.first // shards_a_unit(Folder(self.documents))
         names = _names(Folder(self.documents), unit)
         resolved = read_range(work.folder, work.files("resolve", "resolved"), number, RESOLVED).sort_by("index")

@@ -1,7 +1,7 @@
 """Pairs: mentions -> two mentions of one entity, or of one surface.
 
 Group, Pair     exchange by key (an entity, a surface): the m mentions of lowest hash, each with k partners
-Fetch           the shards of mentions that hold them: what a pair keeps of a mention
+Fetch           from the shards of mentions that have them: what a pair keeps of a mention
 OrderPairs      exchange by the hash of the pair: its two sides joined, in order
 """
 
@@ -43,7 +43,7 @@ PAIRS_A_SHARD = 100_000
 ROW_GROUP = 8_192
 SIDES_A_FILE = 4_000_000
 MOST_PAIRS_OF_A_KEY = 200_000_000
-"""With --all-pairs: a key of some 20,000 mentions."""
+"""With --all-pairs: those of a key with about 20,000 mentions."""
 
 PAIR_SIDES = pa.schema(
     [
@@ -57,17 +57,17 @@ PAIR_SIDES = pa.schema(
         ("row", pa.int32()),
     ]
 )
-"""One of the two mentions of a pair by its place; the key is that of the pair."""
+"""One of the two mentions of a pair, by its shard and row; the key is that of the pair."""
 
 FETCHED = pa.schema(
     [*(PAIR_SIDES.field(name) for name in ("key_hi", "key_lo", "side", "kind", "unmasked")), *PAIRED_FIELDS]
 )
-"""One of the two mentions of a pair."""
+"""One of the two mentions of a pair, with the columns that the pair keeps."""
 
 
 @dataclass(frozen=True)
 class Group(Stage):
-    """Map of the exchange by key: in a run of shards, the mentions of lowest hash of each entity and each surface."""
+    """Map of the exchange by key: in some shards, the mentions of lowest hash of each entity and each surface."""
 
     name: ClassVar[str] = "group"
     Unit: ClassVar[type] = Shards
@@ -97,7 +97,7 @@ class Group(Stage):
 
 @dataclass(frozen=True)
 class Pair(Stage):
-    """Reduce of the exchange by key: the pairs of each, sent where their mentions are."""
+    """Reduce of the exchange by key: the pairs of each key, by the unit that has their mentions."""
 
     name: ClassVar[str] = "pair"
     counts: ClassVar[str] = "candidate pairs"
@@ -115,8 +115,8 @@ class Pair(Stage):
         members = lowest(read_range(write.work.folder, files, unit.number, MEMBERS), rules=self.rules)
         if (most := largest_key(members, rules=self.rules)) > MOST_PAIRS_OF_A_KEY:
             raise UserError(
-                f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave --all-pairs out, and "
-                "say with --mentions-per-key and --partners how many of them are wanted"
+                f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave out --all-pairs, and "
+                "limit them with --mentions-per-key and --partners"
             )
         sides = PAIR_SIDES.empty_table()
         for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
@@ -140,6 +140,11 @@ class Pair(Stage):
 
 
 def _side(chosen: pa.Table, side: int) -> pa.Table:
+    """Side 1 or 2 of each pair (PAIR_SIDES).
+
+    A pair of row 4 of shard 0 with row 7 of shard 2 has the sides (side 1, shard 0, row 4) and (side 2, shard 2,
+    row 7). Both have the key of the pair, by which `_joined` finds them again.
+    """
     columns = {
         **{name: chosen.column(name) for name in ("key_hi", "key_lo", "kind", "unmasked", "validation")},
         **{name: chosen.column(f"{name}_{side}") for name in ("shard", "row")},
@@ -149,17 +154,17 @@ def _side(chosen: pa.Table, side: int) -> pa.Table:
 
 
 class PairedShards(NamedTuple):
-    """Consecutive shards of mentions, the first of them number `first`; unit `number` of such."""
+    """Consecutive shards of mentions, `first` the number of the first; `number` is that of the unit."""
 
     number: int
     first: int
     paths: list[str]
-    ranges: list[int]  # of the exchange by pair, a split
+    ranges: list[int]  # of the exchange by pair, for each split
 
 
 @dataclass(frozen=True)
 class Fetch(Stage):
-    """The mentions of the pairs in a run of shards; map of the exchange by the hash of the pair."""
+    """The mentions of pairs that are in some shards; map of the exchange by the hash of the pair."""
 
     name: ClassVar[str] = "fetch"
     Unit: ClassVar[type] = PairedShards
@@ -235,7 +240,11 @@ def _pieces(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def _joined(sides: pa.Table) -> pa.Table:
-    """Pairs from their sides, which stand in order of pair."""
+    """The pairs (MENTION_PAIRS) of sides (FETCHED), in order of their keys. ValueError if a pair has only one side.
+
+    Sides 2 1 1 2 of the pairs 3 3 5 5: sorted by key and side, rows 1 0 2 3 are the sides 1 2 1 2. The rows at even
+    places, 1 and 2, are the first mentions, those at odd places, 0 and 3, the second.
+    """
     order = [("key_hi", "ascending"), ("key_lo", "ascending"), ("side", "ascending")]
     sides = sides.take(pc.sort_indices(sides, sort_keys=order))
     each = np.arange(0, sides.num_rows, 2)

@@ -1,4 +1,4 @@
-"""Parse: documents -> sentences. The expensive stage, and the one that every corpus shares."""
+"""Parse: documents -> sentences. The expensive stage, which all corpora share."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from transforms.parsing.registry import load_parser, needs_torch
 
 
 class DocumentShard(NamedTuple):
-    """A shard of the documents dataset; the sentence shard of the same number mirrors it."""
+    """A shard of the documents dataset. The sentence shard of the same number is made from it."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Parse(Stage):
-    """Sentences with tokens, tags and constituents of each shard of documents.
+    """Sentences with tokens, tags and constituents, for each shard of documents.
 
-    A line of a document's text is one text for the parser; texts are parsed in batches across documents, inside a
-    shard. A sentence that the parser refuses is a reject with its position, as is a document on which workers die.
+    Each line of a document is a text for the parser. Batches of texts cross documents, but not shards. A sentence that
+    the parser refuses becomes a reject with its position; so does a document on which workers die.
     """
 
     name: ClassVar[str] = "parse"
@@ -80,12 +80,12 @@ class Parse(Stage):
             _parse_apart(parser, texts, rows, write, write.isolation)
         write.ledger.written += len(rows.text)
         write.counters["tokens"] += len(rows.tags)
-        # Readers take a shard at a time, so it is one row group.
+        # One row group, because readers take a whole shard.
         write.table("train", rows.table(), row_group_rows=1 << 30)
 
 
 def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter) -> None:
-    """The sentences of documents, (id, text) each."""
+    """Parse documents, (id, text) each, and add their sentences to `rows`."""
     places: list[tuple[str, int]] = []
     lines: list[str] = []
     for doc_id, text in texts:
@@ -113,7 +113,7 @@ def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write:
 def _parse_apart(
     parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter, isolation: Isolation
 ) -> None:
-    """Document by document; one that brings workers down is a single reject, for nobody knows its sentences."""
+    """Parse document by document. One on which workers fail is one reject, because its sentences are unknown."""
     for number, (doc_id, text) in enumerate(texts):
         if fault := isolation.faults.get(number):
             write.ledger.read += 1
@@ -124,7 +124,7 @@ def _parse_apart(
 
 
 class _Rows:
-    """Sentences as columns, nested ones flat."""
+    """Sentences as columns. The items of lists are flat: those of sentence i are [edges[i], edges[i + 1])."""
 
     def __init__(self) -> None:
         self.sentence_id: list[str] = []
@@ -165,7 +165,7 @@ class _Rows:
 
 
 def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArray:
-    """A column of lists of structs from flat columns."""
+    """A column of lists of structs from flat columns. Edges 0 2 2 3 make lists of 2, 0 and 1 items."""
     type_ = SENTENCES.field(name).type
     fields = list(type_.value_type)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
@@ -176,7 +176,7 @@ def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArra
 
 @functools.lru_cache(maxsize=2)
 def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Parser:
-    """The parser, loaded once a process."""
+    """The parser, loaded once per process."""
     keywords: Mapping[str, Any] = dict(options)
     if not needs_torch(name, **keywords) and "spacy" not in sys.modules:
         _import_spacy()
@@ -184,12 +184,12 @@ def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Pa
 
 
 def _import_spacy() -> None:
-    """Import spaCy without torch, which its thinc looks for once, and without its command line and what that brings.
+    """Import spaCy without torch, which its library thinc tries to import, and without its command line.
 
-    Seconds and memory a process, for nothing here. What imports one of them later has it.
+    Both take each process seconds and memory, and are not used here. They can still be imported later.
     """
     command_line = {name: ModuleType(name) for name in ("spacy.cli", "spacy.cli.info")}
-    vars(command_line["spacy.cli.info"])["info"] = None  # all that spaCy itself takes from there
+    vars(command_line["spacy.cli.info"])["info"] = None  # the only name that spaCy itself imports from there
     sys.modules.update(command_line)
     try:
         with without("torch"):

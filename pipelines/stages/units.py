@@ -1,4 +1,4 @@
-"""Units that several steps share: runs of a dataset's shards, ranges of an exchange, the whole."""
+"""Units that several stages share: consecutive shards of a dataset, ranges of an exchange, the whole."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
 UNITS, MOST_SHARDS = 64, 32
-"""A stage over shards has about so many units, of so many shards at most: few files in the exchanges."""
+"""A stage over shards has about UNITS units, each of at most MOST_SHARDS shards, so exchanges have few files."""
 
 
 class Shards(NamedTuple):
-    """Consecutive shards of a dataset, the first of them number `first`."""
+    """Consecutive shards of a dataset. `first` is the number of the first one."""
 
     first: int
     paths: list[str]
-    ranges: int  # of the exchange that they are the map of
+    ranges: int  # of the exchange that the stage writes; 0 if it writes none
 
 
 class Range(NamedTuple):
@@ -31,14 +31,14 @@ class Range(NamedTuple):
 
 
 class All(NamedTuple):
-    """The whole of it: a unit of a stage that has only one."""
+    """The only unit of a stage."""
 
 
 LICENCE_COLUMNS = ("doc_id", "licence")
 
 
 def count_licences(rows: pa.Table, counters: Counter[str]) -> None:
-    """Count the documents of rows (LICENCE_COLUMNS) by licence, for the card. No document is in two shards."""
+    """Count the documents of rows (LICENCE_COLUMNS) by licence, for the card. A document is in one shard only."""
     documents = rows.select(LICENCE_COLUMNS).group_by(LICENCE_COLUMNS).aggregate([])
     for licence in documents.column("licence").to_pylist():
         counters[f"licence:{licence}"] += 1
@@ -52,12 +52,12 @@ def range_units(work: Work, stage: str) -> list[Range]:
 
 
 def shards_a_unit(dataset: Folder) -> int:
-    """How many consecutive shards are one unit."""
+    """The number of consecutive shards in a unit: 1 of 100 shards, 4 of 300, 32 of 10,000."""
     return min(max(len(read_manifest(dataset).shards) // UNITS, 1), MOST_SHARDS)
 
 
 def shard_units(dataset: Folder, ranges: int) -> list[Shards]:
-    """The shards of a dataset in runs of `shards_a_unit`."""
+    """The shards of a dataset in units of `shards_a_unit` shards."""
     paths = [shard.path for shard in read_manifest(dataset).shards]
     step = shards_a_unit(dataset)
     return [Shards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]

@@ -1,1 +1,1 @@
-"""What looks at a run or a dataset: the work of the commands of the same names."""
+"""Tools that show a run or a dataset, for the commands of the same names."""

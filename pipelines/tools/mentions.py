@@ -1,4 +1,4 @@
-"""All mentions of an entity in a mentions dataset: the work of `python -m pipelines.mentions`."""
+"""Prints all mentions of an entity in a mentions dataset, for `python -m pipelines.mentions`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _print(rows: Iterator[Mapping[str, Any]], entity: str, limit: int) -> int:
         rest += 1
         surfaces[row["mention"]] += 1
     if not surfaces:
-        print(f"{entity}: no mention; titles are those of pages, redirects followed", file=sys.stderr)
+        print(f"{entity}: no mention; give a Wikidata id, or the title of a page, not of a redirect", file=sys.stderr)
         return 0
     named = ", ".join(f"{surface} ({n:,})" for surface, n in surfaces.most_common(20))
     print(f"\n{len(first) + rest:,} mentions" + (f", {len(first):,} of them shown" if rest else "") + f"; as {named}")

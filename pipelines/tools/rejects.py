@@ -1,4 +1,4 @@
-"""What a run rejected and filtered: the work of `python -m pipelines.rejects`."""
+"""Shows what a run rejected and filtered, for `python -m pipelines.rejects`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """What a directory tells: whether its dataset is finished, its ledgers by stage, and its files of rejects.
+    """Whether the dataset in a directory is finished, its ledgers by stage, and its files of rejects.
 
-    `before` are the datasets that it was made from and that have rejects of their own, with their number.
+    `before`: the datasets that it was made from, with their numbers of rejects, if they have any.
     """
 
     is_finished: bool
@@ -67,7 +67,7 @@ def _check(what: str, given: str, known: Collection[str]) -> None:
 
 
 def _find(folder: Folder) -> Found:
-    """What the directory tells. UserError if it is neither a dataset nor holds an unfinished run."""
+    """What is found in a directory. UserError if it is neither a dataset nor has an unfinished run."""
     if is_dataset(folder):
         manifest = read_manifest(folder)
         before = [
@@ -88,7 +88,7 @@ def _find(folder: Folder) -> Found:
 
 
 def _completions(folder: Folder, stage: str) -> Iterator[Completion]:
-    """The units of a stage that are done; of two attempts at one, the first by name, which is the one that counts."""
+    """The completion records of a stage. If a unit has two, the first by name counts."""
     done: dict[str, str] = {}
     for name in folder.files(f"{WORK}/{stage}/done"):
         if name.endswith(".json"):

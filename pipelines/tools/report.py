@@ -1,4 +1,4 @@
-"""Writes the report of finished datasets again: the work of `python -m pipelines.report`."""
+"""Rewrites the reports of finished datasets, for `python -m pipelines.report`."""
 
 from __future__ import annotations
 

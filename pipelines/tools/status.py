@@ -1,4 +1,4 @@
-"""How a run goes, told from what it writes down: the work of `python -m pipelines.status`."""
+"""Shows the progress of a run from its lease, for `python -m pipelines.status`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(chosen: Status) -> int:
 
 
 def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json: bool) -> int:
-    """What the slices of `--units` do, each by its mark, and how much of the stage is done in all."""
+    """Print the progress of the slices of `--units`, each from its lease, and of the whole stage."""
     stage = next((each["stages"][-1]["name"] for each in marks.values() if each["stages"]), "")
     work = Work(folder)
     planned = stage and work.is_planned(stage)
@@ -97,7 +97,7 @@ def _finished(folder: Folder, *, as_json: bool) -> int:
 
 
 def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -> Iterator[str]:
-    """A run in lines of text."""
+    """The progress of a run in lines of text."""
     figures = RunFigures.from_json(dict(run))
     if alive:
         yield f"{folder}: {holder(run)}"
@@ -119,7 +119,7 @@ def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines, the first column to the left, the others to the right."""
+    """Rows as lines, the first column left-aligned, the others right-aligned."""
     table = Table.grid(padding=(0, 2))
     for place in range(len(rows[0]) if rows else 0):
         table.add_column(justify="right" if place else "left")
@@ -129,4 +129,4 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _ended(state: str) -> str:
-    return {"stopped": "was stopped", "running": "ended without a word"}.get(state, state)
+    return {"stopped": "was stopped", "running": "ended unexpectedly"}.get(state, state)

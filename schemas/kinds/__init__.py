@@ -1,5 +1,5 @@
 # ruff: noqa: F401 (a kind is registered when its module is imported)
-"""The kinds of datasets, one file each. A new kind is one more file, and one more line in this import."""
+"""The kinds of datasets, one file each. A new kind is a new file, and a line in this import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDES = {"rejects": REJECTS} | {name: side.schema for kind in KINDS.values() for
 """The side tables of all kinds, with their schemas."""
 
 REJECT_REASONS = {reason: text for kind in KINDS.values() for reason, text in kind.rejects.items()} | WORKER_FAULTS
-"""The closed list of reasons for which a record is rejected (a fault), as opposed to filtered (by a rule)."""
+"""All reasons for which a record is rejected for a fault, with their meaning."""
 
 FILTER_REASONS = {reason: text for kind in KINDS.values() for reason, text in kind.filters.items()}
-"""The closed list of reasons for which a stage leaves something out by a rule."""
+"""All reasons for which a stage filters something by a rule, with their meaning."""

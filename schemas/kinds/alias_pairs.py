@@ -1,4 +1,4 @@
-"""Pairs of the surfaces by which one entity is mentioned: paraphrases that people wrote."""
+"""Pairs of surfaces of one entity: paraphrases that people wrote."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _Place = tuple[int, bytes, int, bytes]
 
 
 def _places(table: pa.Table) -> list[_Place]:
-    """What the pairs of an entity are ordered by: the frequency of the aliases, ties by UTF-8 bytes."""
+    """The sort key of each pair of an entity: descending frequency of each alias, ties by UTF-8 bytes.
+
+    The pair "whale" (12), "cetacean" (3) has the key (-12, b"whale", -3, b"cetacean").
+    """
     columns = []
     for side in (1, 2):
         columns.append((-table.column(f"count_{side}").to_numpy()).tolist())
@@ -55,9 +58,9 @@ def _rules(table: pa.Table, least: int) -> Iterator[Broken]:
     untidy = where([any(not each or each != each.strip() for each in pair) for pair in pairs])
     yield Broken("an alias is empty or begins or ends with a blank", untidy, show)
     alike = where([one.casefold() == other.casefold() for one, other in pairs])
-    yield Broken("the aliases do not differ but in case", alike, show)
+    yield Broken("the aliases differ only in case", alike, show)
     rare = where(table.column("count_2").to_numpy() < least)
-    yield Broken(f"an alias has less than {least:,} mentions", rare, show)
+    yield Broken(f"an alias has fewer than {least:,} mentions", rare, show)
     swapped = where([place[:2] > place[2:] for place in _places(table)])
     yield Broken("the second alias is more frequent than the first (ties by UTF-8 bytes)", swapped, show)
     yield is_empty(table, "target_title", show, "target_title")
@@ -74,13 +77,13 @@ def _show_row(table: pa.Table) -> Show:
 
 
 def _owners(table: pa.Table) -> list[str]:
-    """The entity of each row; one with a title alone may be of two sources, and come again."""
+    """The entity of each row. One without an id may come again: two sources may have pages of the same title."""
     names = zip(*(table.column(name).to_pylist() for name in ("entity_id", "target_title")), strict=True)
     return [entity_id or f"\0{title}" for entity_id, title in names]
 
 
 def _known_entities(table: pa.Table) -> list[pa.Array]:
-    """The Wikidata id of each row, null where it is unknown."""
+    """The Wikidata id of each row, null if it is unknown."""
     entity_id = table.column("entity_id")
     return [pc.if_else(pc.equal(entity_id, ""), pa.scalar(None, pa.string()), entity_id)]
 
@@ -94,7 +97,7 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
             "the entity's pairs are not side by side",
             "the pair is not after the entity's pair before it, by the frequency of its aliases and UTF-8 bytes",
             _owners,
-            # A pair ends just after its own place: the same pair again is not after it.
+            # A pair ends just after its own key, so the same pair again is not after it.
             lambda table: ((places := _places(table)), [(*place, True) for place in places]),
             _show_row,
         ),

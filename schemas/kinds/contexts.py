@@ -76,7 +76,7 @@ def _rules(table: pa.Table, mask: str) -> Iterator[Broken]:
         other = where(pc.not_equal(table.column(name), table.column(same)))
         yield Broken(f"{name} is not the {same}", other, show)
     yield Broken(
-        "no mask stands at mask_start",
+        "there is no mask at mask_start",
         where([not context.startswith(mask, at) for context, at in zip(contexts, places, strict=True)]),
         lambda row: f"{show(row)}: {quoted(contexts[row][places[row] :])} at {places[row]:,}, not {quoted(mask)}",
     )
@@ -123,13 +123,13 @@ _WAITING = np.dtype([(name, np.uint64) for name in ("phrase", "document", "conte
 
 
 class Negatives(Check):
-    """The negative of a row is the context of the next row of another phrase and document.
+    """The negative of a row is the context of the next row with another phrase and another document.
 
-    Rows are a circle, in order of their hashes. Where no row is of another document another phrase is enough;
-    where there is none either the negative is empty. A row waits, as hashes, for the row group that has its negative.
+    The rows of a split are a circle, in order of their hashes. If no row has another document, another phrase is
+    enough; if there is none either, the negative is empty. A row waits, as hashes, for the row group with its negative.
 
     Rows of the phrases a a b c, all of different documents: the first and the second wait for the third, whose context
-    is the negative of both; the third finds the fourth, the fourth the first.
+    is the negative of both. The third row finds the fourth, and the fourth the first.
     """
 
     RULE = "the negative is not the context of the next row of another phrase and document"
@@ -153,7 +153,7 @@ class Negatives(Check):
 
 
 class _Circle:
-    """The rows of one split, and those that wait for their negatives."""
+    """The rows of one split, in order, and those that wait for their negatives."""
 
     def __init__(self) -> None:
         self._shards: list[Shard] = []
@@ -162,7 +162,7 @@ class _Circle:
         self.without = 0
 
     def add(self, group: RowGroup) -> None:
-        """The next rows of the split."""
+        """Add the next rows of the split."""
         if not self._shards or self._shards[-1] != group.shard:
             self._shards.append(group.shard)
         self._pass(self._rows(group, len(self._shards) - 1))
@@ -177,7 +177,10 @@ class _Circle:
     def _pass(
         self, rows: npt.NDArray[Any], *, joining: npt.NDArray[np.bool_] | None = None, any_document: bool = False
     ) -> None:
-        """Let the waiting rows look for their negatives among `rows`, which (or those `joining`) then wait, too."""
+        """Look among `rows` for the negatives of the waiting rows and of `rows` themselves, or only those `joining`.
+
+        Compares the negatives that are found. The rows without one are the waiting rows from now on.
+        """
         if joining is None:
             joining = np.ones(len(rows), dtype=bool)
         seekers = np.concatenate([self._waiting, rows[joining]])
@@ -189,7 +192,11 @@ class _Circle:
         self._waiting = seekers[~found]
 
     def end(self, dataset: Dataset, rule: str) -> Iterator[Violation]:
-        """Close the circle: the first rows again, for those that still wait."""
+        """Close the circle: read the first rows again for the rows that still wait.
+
+        Rows that have gone round without a row of another document go round twice more, looking for another phrase
+        only: first each from its own place to the end, then from the first row on.
+        """
         self._go_round(dataset)
         if len(self._waiting):
             lonely = np.sort(self._waiting, order=["shard", "row"])
@@ -218,7 +225,11 @@ class _Circle:
 
 
 def next_eligible(rows: npt.NDArray[Any], seekers: npt.NDArray[Any], start: I64, keys: tuple[str, ...]) -> I64:
-    """For each seeker the first of `rows` from `start` on that differs from it in all keys; len(rows) if none does."""
+    """For each seeker the first of `rows` from `start` on that differs from it in all keys; len(rows) if none does.
+
+    Rows of the phrases a a b in the documents 1 2 2, and a seeker of phrase a and document 2: row 0 has its phrase, so
+    the search goes to the end of that run, row 2. That row has its document; its run ends at 3: there is none.
+    """
     ends = {key: _run_ends(rows[key]) for key in keys}
     place = start.copy()
     seeking = np.flatnonzero(place < len(rows))
@@ -226,7 +237,7 @@ def next_eligible(rows: npt.NDArray[Any], seekers: npt.NDArray[Any], start: I64,
         here = place[seeking]
         beyond = here
         for key in keys:
-            # A run of rows with one key is passed at once: a corpus may be a single document.
+            # A run of rows with one key is skipped in one step: a corpus may be a single document.
             same = rows[key][here] == seekers[key][seeking]
             beyond = np.maximum(beyond, np.where(same, ends[key][here], here))
         place[seeking] = beyond
@@ -235,7 +246,11 @@ def next_eligible(rows: npt.NDArray[Any], seekers: npt.NDArray[Any], start: I64,
 
 
 def _run_ends(key: U64) -> I64:
-    """[n] the place after the run of equal values that each row is in: [7, 7, 9, 7] gives [2, 2, 3, 4]."""
+    """[n] the end of the run of equal values that each row is in.
+
+    >>> _run_ends(np.array([7, 7, 9, 7], np.uint64))
+    array([2, 2, 3, 4])
+    """
     last = np.append(key[1:] != key[:-1], True)[: len(key)]
     ends = np.flatnonzero(last) + 1
     return np.repeat(ends, np.diff(ends, prepend=0))
@@ -245,7 +260,7 @@ def _run_ends(key: U64) -> I64:
 
 
 CHUNK_BYTES = 1 << 27
-"""Contexts that are in memory at once; the documents are read once for each such chunk."""
+"""Bytes of contexts in memory at a time. The documents are read once for each such chunk."""
 
 _COLUMNS = ["phrase", "surface", "context", "mask_start", "doc_id", "start_char", "end_char", *PROVENANCE_NAMES]
 _LINE_BREAK = re.compile(r"\s*\n\s*")
@@ -267,7 +282,11 @@ def _check_source(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
 
 
 def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Violation]:
-    """Contexts of some row groups, document by document."""
+    """Check the contexts of some row groups, one shard of documents after the other.
+
+    Contexts are sorted by a hash of their document, so those of a document are a range: with the sorted hashes 3 3 5 8,
+    document 3 has the places [0, 2) of `order`.
+    """
     table = pa.concat_tables([group.table for group in chunk]).combine_chunks()
     places = [(group.shard, group.first_row, group.table.num_rows) for group in chunk]
     chunk.clear()
@@ -311,11 +330,11 @@ def _lists(table: pa.Table, names: list[str]) -> list[list[Any]]:
 def _problems(
     text: str, start: int, end: int, surface: str, around: tuple[str, str], mask: str
 ) -> Iterator[tuple[str, str]]:
-    """The rules that a context breaks, each with what is wrong; `around` is what stands before and after its mask."""
+    """The rules that a context breaks, each with what is wrong. `around`: the context before and after its mask."""
     if text[start:end] != surface:
         detail = f"{quoted(surface)}, in the document {quoted(text[start:end])}"
-        yield "the surface does not stand at start_char in the document", detail
-    # Up to the masks beside this one the context is the document's text, with a blank for a line break.
+        yield "the surface is not at start_char in the document", detail
+    # Up to the nearest other masks, the context is the document's text, with a space for each line break.
     before, after = around[0].rpartition(mask)[2], around[1].partition(mask)[0]
     if text.endswith(before, 0, start) and text.startswith(after, end):
         return
@@ -331,7 +350,7 @@ def _problems(
 
 
 def _quick_line(text: str) -> str:
-    """Right for tidy text."""
+    """As `_one_line`, if no line begins or ends with whitespace."""
     return text.replace("\n\n", " ").replace("\n", " ")
 
 
@@ -352,7 +371,7 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
-    """The context with the surface put back in the place of its mask, and marked; the other masks stay."""
+    """The context with the surface instead of its mask, marked. Other masks stay."""
     mask = options.get("mask_token", "[MASK]")
     start = row["mask_start"]
     pieces = passage(row["context"], start, start + len(mask), row["surface"], mask, masks=mask)

@@ -110,7 +110,7 @@ def _broken_pages(table: pa.Table) -> Iterator[Broken]:
 
 
 class _HavePages(Check):
-    """Where pages are known, each document of their sources has one."""
+    """A source with pages has at least as many pages as documents."""
 
     def __init__(self) -> None:
         self._documents: Counter[str] = Counter()
@@ -125,7 +125,7 @@ class _HavePages(Check):
             for shard in dataset.manifest.sides.get("pages", []):
                 for group in dataset.row_groups(shard, columns=["source"]):
                     self._pages.update(group.table.column("source").to_pylist())
-        except UserError:  # a file of the side table that cannot be read was found already
+        except UserError:  # a file that cannot be read; another check reports it
             self._pages.clear()
         yield from ()
 
@@ -140,7 +140,7 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
     if not manifest.has("extract"):
         return
     extract, drop = manifest.ledger("extract"), manifest.ledger("drop")
-    # `drop` reads and writes again only the shards that lose a document.
+    # `drop` reads and rewrites only the shards from which something is dropped.
     left = extract.written - (drop.read - drop.written)
     yield from equal(manifest.rows, left, "rows, and documents extracted less those dropped")
     pages, redirects = manifest.side_rows("pages"), manifest.side_rows("redirects")

@@ -34,13 +34,13 @@ from schemas.shown import NEW_LINE, PASSAGE, Row, Shown, cut
 from schemas.terms import PAIR_KINDS
 
 PAIRED_FIELDS = tuple(each for each in MENTION_FIELDS if each.name not in ("resolution", "origin"))
-"""What a pair keeps of each of its two mentions; the rest is found by sentence_id."""
+"""What a pair keeps of each of its two mentions. The rest can be found by sentence_id."""
 
 _PAIRED = [each.name for each in PAIRED_FIELDS]
 
 
 def _of_side(field: pa.Field, side: int) -> pa.Field:
-    """The field of a mention as that of one of two."""
+    """The field of a mention as a field of one of the two sides of a pair."""
     which = {1: b", of the first", 2: b", of the second"}[side]
     metadata = {**field.metadata, b"description": field.metadata[b"description"] + which}
     return field.with_name(f"{field.name}_{side}").with_metadata(metadata)
@@ -72,14 +72,14 @@ def _rules(table: pa.Table) -> Iterator[Broken]:
     yield from other.broken()
     yield from _shared(table, show)
     same = where(pc.equal(table.column("text_1"), table.column("text_2")))
-    yield Broken("both mentions stand in sentences of the same words", same, show)
+    yield Broken("both mentions are in sentences of the same words", same, show)
     unmasked = table.column("unmasked")
     wrong = where(pc.greater(unmasked, 2))
     yield Broken("unmasked is not 0, 1 or 2", wrong, lambda row: f"{show(row)}: {unmasked[row].as_py()}")
 
 
 def _shared(table: pa.Table, show: Show) -> Iterator[Broken]:
-    """What the two mentions have in common."""
+    """Rules about what the two mentions share."""
     kind, key = table.column("kind"), table.column("key")
     yield is_not_one_of(table, "kind", PAIR_KINDS, show)
     first, second = _entities(table)
@@ -116,7 +116,7 @@ def _of_both(names: Sequence[str]) -> list[str]:
 
 
 def _pair(table: pa.Table) -> list[pa.Array]:
-    """The two mentions of each pair, whichever comes first, as one text."""
+    """[n] the two mentions of each pair as one text, the same whichever comes first."""
     one, other = (
         pc.binary_join_element_wise(*(table.column(f"{name}_{side}").cast(pa.string()) for name in _PLACE), "\0")
         for side in (1, 2)
@@ -126,9 +126,9 @@ def _pair(table: pa.Table) -> list[pa.Array]:
 
 
 def _entities(table: pa.Table) -> list[pa.Array]:
-    """What the two mentions of each pair are of: the Wikidata id, or source and title with a null between.
+    """[n], [n] the entities of the two mentions of each pair: the Wikidata id, or "<source>\\0<title>".
 
-    The source is what a sentence_id begins with up to its first colon.
+    The source is the beginning of the sentence_id, up to its first colon.
     """
     found = []
     for side in (1, 2):
@@ -140,7 +140,10 @@ def _entities(table: pa.Table) -> list[pa.Array]:
 
 
 def _owners(table: pa.Table) -> list[list[str | None]]:
-    """The entities of both sides that decide a pair's split; None where the source cannot be told from the id."""
+    """[2][n] the entities that decide the split of each pair.
+
+    None if no Wikidata id is known and the sentence_id has several colons: then the source of the title is unclear.
+    """
     found = []
     for side, entities in enumerate(_entities(table), start=1):
         ids = table.column(f"sentence_id_{side}").to_pylist()
@@ -150,7 +153,7 @@ def _owners(table: pa.Table) -> list[list[str | None]]:
 
 
 class _Masks(Check):
-    """`anchor` and `positive` are the sentences, masked as `unmasked` says."""
+    """`anchor` and `positive` are the two sentences, masked unless `unmasked` says otherwise."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._mask, self._one = str(manifest.options["mask_token"]), manifest.options["masks"] == "one"
@@ -175,7 +178,7 @@ class _Masks(Check):
         return Broken(f"{name} is not the sentence, masked as unmasked says", rows_of(wrong), show)
 
     def _is_masked_at(self, found: str, text: str, start: int, end: int) -> bool:
-        """Whether a text is another with a mask for a mention, or several in a row, and nothing else."""
+        """Whether `found` is `text` with a mask, or several in a row, instead of [start, end)."""
         after = len(found) - (len(text) - end)
         masks = found[start:after]
         n = masks.count(self._mask)
@@ -187,7 +190,7 @@ class _Masks(Check):
         )
 
     def _is_kept(self, found: str, text: str) -> bool:
-        """Whether a text is another, but that blanks take apart what the other has of mask tokens."""
+        """Whether `found` is `text`, except that spaces replace characters of the mask token if `text` contains it."""
         if self._mask not in text:
             return found == text
         return (
@@ -201,7 +204,7 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
     apart = Unique("the entity is in another split, too", *_of_both(_ENTITY), by="split", of=_entities)
     return (
         Unique("the two mentions are a pair already", *_of_both(_PLACE), of=_pair),
-        *([apart] if len(manifest.splits) > 1 else []),  # in a single split there is nothing to mix up
+        *([apart] if len(manifest.splits) > 1 else []),
         Rows(_rules),
         InSplit("the entity belongs to the other split, by its hash", _owners, manifest),
         Counters("kind", PAIR_KINDS, "{}_pairs", manifest),
@@ -227,7 +230,7 @@ _UNMASKED = {0: "neither", 1: "the first", 2: "the second"}
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
-    """The two sentences with the mentions marked; what a masked pair trains on is below."""
+    """The two sentences with the mentions marked; `anchor` and `positive` of a masked pair are remarks."""
     sides = [{name: row[f"{name}_{side}"] for name in _PAIRED} for side in (1, 2)]
     entities = {entity(side) for side in sides} - {row["key"]}
     heading = " · ".join([cut(row["key"]), row["kind"], *sorted(entities)])

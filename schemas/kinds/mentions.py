@@ -65,7 +65,7 @@ _SENTENCE_ID = re.compile(r".+:.*#(0|[1-9][0-9]*)", re.DOTALL)
 
 
 class MentionColumns:
-    """Mentions in the columns of a table whose names end in `suffix`: those of a row, or one of the two of a pair."""
+    """Mentions in the columns of a table whose names end in `suffix`: "", or "_1" or "_2" for those of pairs."""
 
     def __init__(self, table: pa.Table, suffix: str = "") -> None:
         self._table, self._suffix = table, suffix
@@ -80,7 +80,7 @@ class MentionColumns:
         return f"{quoted(self.mentions[row])} in {quoted(self.ids[row])}"
 
     def broken(self) -> Iterator[Broken]:
-        """What holds for a mention, wherever it is."""
+        """The rules for a mention, in any kind of dataset."""
         spans = list(zip(self.texts, self.start, self.end, strict=True))
         yield Broken(
             f"the mention{self._of} is empty or begins or ends with a blank",
@@ -130,7 +130,7 @@ def _rules(table: pa.Table) -> Iterator[Broken]:
 
 
 def _spans(table: pa.Table) -> tuple[I64, I64]:
-    """[n], [n]: where each mention starts and ends in its document."""
+    """[n], [n] the start and end of each mention in its document: [4, 9) in the sentence "doc#30" is [34, 39)."""
     ids = (each.rpartition("#")[2] for each in table.column("sentence_id").to_pylist())
     sentence = np.array([int(each) if each.isdecimal() else 0 for each in ids], dtype=np.int64)
     start, end = (table.column(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
@@ -172,7 +172,7 @@ class _Text(NamedTuple):
     links: list[tuple[int, int]]
 
     def anchors(self) -> dict[str, int]:
-        """Where the first link of each anchor ends."""
+        """For each anchor the end of its first link."""
         found: dict[str, int] = {}
         for start, end in self.links:
             found.setdefault(self.text[start:end], end)
@@ -192,7 +192,11 @@ class _Texts:
         self._read, self._rows = -1, dict[str, list[Any]]()
 
     def shards_of(self, doc_ids: pa.ChunkedArray) -> I64:
-        """The number of the shard that holds each document; -1 where none does."""
+        """[n] the number of the shard that has each document; -1 if none has.
+
+        With the sorted hashes 2 5 8 of documents in the shards 1 0 1, the hashes 5 and 6 have the places 1 and 2 in
+        that order. Place 1 has the hash 5, which is in shard 0. Place 2 has 8, not 6: -1.
+        """
         wanted = hashes(doc_ids)
         if not len(self._ids):
             return np.full(len(wanted), -1)
@@ -250,7 +254,7 @@ def _problems(
     place = f"{quoted(mention)} in {quoted(sentence_id)}"
     if not document.text.startswith(text, at):
         there = document.text[at : at + len(text)]
-        yield "the text does not stand where sentence_id says", f"{place}: {quoted(text)}, there {quoted(there)}"
+        yield "the text is not where sentence_id says", f"{place}: {quoted(text)}, there {quoted(there)}"
         return
     span = f"{place}: [{at + start:,}:{at + end:,}]"
     if origin == "link" and (at + start, at + end) not in document.links:
@@ -269,7 +273,7 @@ def _problems(
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:
-    """What became of the titles that mentions link to."""
+    """How the titles that mentions link to were resolved."""
     if not manifest.rows:
         return
     found = {name: manifest.counter(f"resolution:{name}") for name in RESOLUTIONS}
@@ -282,13 +286,13 @@ def _notes(manifest: Manifest) -> Iterator[str]:
 
 
 def entity(row: Row) -> str:
-    """The entity of a mention, as people read it."""
+    """The entity of a mention, readable: its title, with the Wikidata id if it is known."""
     title = cut(row["target_title"])
     return f"{title} ({cut(row['entity_id'])})" if row["entity_id"] else title
 
 
 def in_sentence(row: Row) -> Iterator[Piece]:
-    """The text around a mention, which is marked."""
+    """The text around a mention, with the mention marked."""
     return passage(row["text"], row["start_char"], row["end_char"], row["mention"], entity(row))
 
 

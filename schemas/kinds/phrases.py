@@ -47,11 +47,11 @@ PHRASES = schema(
 )
 
 _EXACT_SHARES = 1 << 24
-"""Below this frequency two different counts give two different shares in single precision."""
+"""Below this frequency, different counts give different shares in single precision."""
 
 
 def occurrences(manifest: Manifest) -> int:
-    """The occurrences that were counted, of all phrases."""
+    """The number of occurrences of all phrases that were counted."""
     return manifest.ledger("count").written
 
 
@@ -86,7 +86,7 @@ def _labels(table: pa.Table, frequency: I64) -> Iterator[Broken]:
     best = shares.argmax(axis=0)
     place = pc.fill_null(label, 0).to_numpy()
     own = np.take_along_axis(shares, place[None], axis=0)[0] if len(place) else shares[0]
-    # Counts above this differ where their shares in single precision do not.
+    # From this frequency on, different counts may have the same share in single precision.
     tied = (frequency >= _EXACT_SHARES) & (own == shares.max(axis=0))
     wrong = (place != best) & ~tied & pc.is_valid(label).to_numpy(zero_copy_only=False)
     yield Broken("label is not that of most occurrences (ties by the order of the shares)", where(wrong), show)
@@ -98,7 +98,7 @@ def _places(table: pa.Table) -> list[tuple[int, bytes]]:
 
 
 class _Counted(Check):
-    """The frequencies add up to the occurrences counted, less at least one for each phrase that was left out."""
+    """The frequencies add up to the occurrences counted, minus at least one for each phrase that was left out."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest, self._total = manifest, 0

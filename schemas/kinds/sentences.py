@@ -69,7 +69,7 @@ _TOKENS_SHOWN = 70
 
 
 def _span(table: pa.Table) -> tuple[I64, I64]:
-    """[n], [n]: where each sentence starts and ends in its document."""
+    """[n], [n] the start and end of each sentence in its document."""
     start = table.column("start_char").to_numpy().astype(np.int64)
     return start, start + pc.utf8_length(table.column("text")).to_numpy().astype(np.int64)
 
@@ -99,21 +99,22 @@ def _tokens(table: pa.Table, low: I64, high: I64, ids: list[str], texts: list[st
         return f"{quoted(ids[row])}: token [{start[token]:,}:{end[token]:,}], sentence [{low[row]:,}:{high[row]:,}]"
 
     inside = (start >= low[owner]) & (end <= high[owner])
-    yield broken_items("a token lies outside of the sentence", ~inside, owner, show)
+    yield broken_items("a token is outside of the sentence", ~inside, owner, show)
     yield from broken_spans("a token", start, end, first, owner, show)
     blank = _are_blank("".join(texts), start, end, np.cumsum(high - low) - high, owner, inside)
     yield broken_items("a token is whitespace", blank, owner, lambda token: quoted(ids[owner[token]]))
 
 
 def _are_blank(text: str, start: I64, end: I64, shift: I64, owner: I64, inside: Bools) -> Bools:
-    """Which tokens are whitespace only. `shift` moves an offset of each sentence to its place in `text`, all of them.
+    """[tokens] whether each token is only whitespace. `text` is that of all sentences, one after the other.
 
-    Sentences "Ab c" at 10 and "d" at 20 make the text "Ab cd": their shifts are -10 and 4 - 20 = -16.
+    `shift` moves the offsets of each sentence to their places in `text`. Sentences "Ab c" at 10 and "d" at 20 make the
+    text "Ab cd": their shifts are -10 and 4 - 20 = -16.
     """
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     sound = np.flatnonzero(inside & (start < end))
     at = start[sound] + shift[owner[sound]]
-    # Few tokens, if any, begin with a blank; only those are looked at whole.
+    # Few tokens, if any, begin with whitespace; only those are looked at whole.
     spaces = _spaces()
     suspects = np.flatnonzero(spaces[np.minimum(codes[at], len(spaces) - 1)])
     blank = np.zeros(len(start), dtype=bool)
@@ -125,7 +126,7 @@ def _are_blank(text: str, start: I64, end: I64, shift: I64, owner: I64, inside: 
 
 @functools.cache
 def _spaces() -> Bools:
-    """Whether each of the first code points is whitespace; none after them is."""
+    """Whether each of the code points below U+3002 is whitespace; none above is."""
     return np.array([chr(code).isspace() for code in range(0x3002)])
 
 
@@ -149,10 +150,10 @@ def _constituents(table: pa.Table, ids: list[str]) -> Iterator[Broken]:
 
 
 def _repeated(label: pa.StringArray, start: I64, end: I64, owner: I64) -> Bools:
-    """Which constituents have the label and span of an earlier one of their sentence.
+    """[constituents] whether each has the label and span of an earlier one of its sentence.
 
-    Those of one span follow each other (a unary chain): each is compared with the one before it, then with the second
-    before it, as long as the span is the same. NP S NP over one span: at distance 2 the last NP repeats the first.
+    Those of one span are side by side (a unary chain). Each is compared with the one before it, then with the second
+    before it, and so on while the span is the same. NP S NP over one span: at distance 2 the last NP repeats the first.
     """
     code = label.dictionary_encode().indices.to_numpy()
     repeated = np.zeros(len(start), dtype=bool)
@@ -184,7 +185,7 @@ def _check_source(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
             elif not by_id[doc_id].startswith(sentence, start):
                 there = by_id[doc_id][start : start + len(sentence)]
                 detail = f"{quoted(sentence_id)}: {quoted(sentence)}, in the document {quoted(there)}"
-                wrong.add("the text does not stand at start_char in the document", row, detail)
+                wrong.add("the text is not at start_char in the document", row, detail)
         yield from wrong.violations(shard)
 
 

@@ -1,1 +1,1 @@
-"""Where datasets lie: folders on a disk or an object store, files written whole or not at all, addresses."""
+"""Storage of datasets: folders on a disk or an object store, atomic files, addresses."""

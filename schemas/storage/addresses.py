@@ -1,11 +1,11 @@
-"""Addresses of storage (`s3://`, `gs://`, `file://`): their parts, the filesystem behind.
+"""Addresses of storage (`s3://`, `gs://`, `file://`): their parts and their filesystems.
 
     s3://bucket/corpora/wiki?region=eu-west-1&endpoint_override=...
          rest                query
 
-Credentials come from the environment or a profile. In an address they could be read in the list of processes, the
-history of a shell, a manifest, a job's page: `parse` refuses them, and every address passes through it before it is
-used, written or printed.
+Credentials come from the environment or a profile. In an address they could be read in the list of processes, a shell's
+history, a manifest or a job's web page. So `parse` refuses them, and every address passes through it before it is used,
+written or printed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPEN = frozenset(
     region retry_limit_seconds scheme smart_defaults tls_ca_dir_path tls_ca_file_path tls_verify_certificates
     """.split()
 )
-"""Query parameters, none of which is a secret."""
+"""Query parameters that are not secrets."""
 
 _BUCKETS = ("s3", "gs", "gcs")
 """Schemes whose addresses begin with a bucket."""
@@ -50,9 +50,9 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 
 
 class Address(NamedTuple):
-    """The parts of an address. `rest` is bucket and path, percent-encoded as given; `query` is without its "?".
+    """The parts of an address. `rest` is bucket and path, percent-encoded as given; `query` has no "?".
 
-    `anonymous`: "anonymous@" before the bucket, which says that no credentials are needed.
+    `anonymous`: it has "anonymous@" before the bucket, so no credentials are needed.
     """
 
     scheme: str
@@ -65,7 +65,7 @@ class Address(NamedTuple):
         return f"{self.scheme}://{access}{self.rest}" + (f"?{self.query}" if self.query else "")
 
     def same_store(self, other: Address) -> bool:
-        """Whether both lie in one bucket, reached in one way."""
+        """Whether both are in the same bucket, with the same scheme and parameters."""
         return self._replace(rest=_bucket(self.rest)) == other._replace(rest=_bucket(other.rest))
 
 
@@ -74,9 +74,9 @@ def is_address(text: str) -> bool:
 
 
 def parse(address: str) -> Address:
-    """The parts of an address. Where it holds credentials or might, StorageError, which does not show them.
+    """The parts of an address. StorageError, which does not show them, if it has or may have credentials.
 
-    Where it is malformed, too much rather than too little counts as a secret.
+    If it is malformed, everything that may be a secret counts as one.
     """
     base, *query = _QUERY.split(address, maxsplit=1)
     scheme, _, rest = base.partition("://")
@@ -84,7 +84,7 @@ def parse(address: str) -> Address:
     authority = bare.partition("/")[0]
     is_odd = ":" in authority and (scheme in _BUCKETS or not _HOST_AND_PORT.fullmatch(authority))
     if "@" in authority or is_odd:
-        # A secret may hold a "/" or "?" that was not percent-encoded. Of more than one "@" none surely ends it.
+        # A secret may contain a "/" or "?" that is not percent-encoded. With several "@" it is unclear where it ends.
         place = _QUERY.split(address.partition("@")[2])[0] if address.count("@") == 1 else "***"
         raise StorageError(f"{scheme}://{place}: credentials do not belong in an address; {_REMEDY}")
     kept = Address(scheme, bare != rest, bare, "")
@@ -95,15 +95,15 @@ def parse(address: str) -> Address:
             raise StorageError(
                 f"{kept}: the parameter {named} may hold credentials, which do not belong in an address; {_REMEDY}"
             )
-    # One way of writing, so that addresses can be compared.
+    # Written in one way, so that addresses can be compared.
     kept_query = "&".join(f"{name}={quote(unquote(value), safe='/:+')}" for name, _, value in parameters)
     return kept._replace(query=kept_query)
 
 
 def checked_arguments(arguments: Sequence[str] | None = None) -> list[str]:
-    """The arguments of a command (by default of this process), before a message may repeat one.
+    """The arguments of a command, by default of this process; to be called before a message repeats one.
 
-    StorageError where there are credentials in an address among them.
+    StorageError if an address among them has credentials.
     """
     found = sys.argv[1:] if arguments is None else list(arguments)
     for address in _IN_TEXT.findall("\n".join(found)):
@@ -112,7 +112,7 @@ def checked_arguments(arguments: Sequence[str] | None = None) -> list[str]:
 
 
 def without_secrets(text: str) -> str:
-    """Any text, such as another's error message, without the credentials of the environment."""
+    """A text, such as a library's error message, without the credentials of the environment."""
     for name in _SECRETS:
         if len(secret := os.environ.get(name, "")) >= 8:
             text = text.replace(secret, "***")
@@ -136,9 +136,12 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def relative_path(path: str, start: str) -> str:
-    """The path of an input as seen from a dataset, where both lie in one store, so that both may move together.
+    """The path of an input relative to a dataset if both are in one store, so that both can be moved together.
 
-    Else where it lies: an absolute path, or an address.
+    Otherwise an absolute path, or an address.
+
+    >>> relative_path("s3://corpora/wiki/a.xml", "s3://corpora/out/contexts")
+    '../../wiki/a.xml'
     """
     if not is_address(path) and not is_address(start):
         return os.path.relpath(os.path.abspath(os.path.expanduser(path)), os.path.abspath(os.path.expanduser(start)))
@@ -148,7 +151,7 @@ def relative_path(path: str, start: str) -> str:
 
 
 def joined_path(start: str, path: str) -> str:
-    """The way back from `relative_path`: what `path` is as seen from `start`."""
+    """The inverse of `relative_path`: the path or address of what is at `path` relative to `start`."""
     if is_address(path) or os.path.isabs(path):
         return path
     if not is_address(start):
@@ -163,7 +166,7 @@ def _bucket(rest: str) -> str:
 
 @lru_cache(maxsize=64)
 def _open(uri: str) -> tuple[fs.FileSystem, str]:
-    """One filesystem, and so one set of connections, for all that lies in one store."""
+    """One filesystem, and so one set of connections, for each store."""
     import pyarrow as pa
     from pyarrow import fs
 
@@ -171,12 +174,12 @@ def _open(uri: str) -> tuple[fs.FileSystem, str]:
     and_more = uri + ("&" if address.query else "?")
     try:
         if address.scheme == "s3":
-            # A small file goes up in one request instead of three. An older pyarrow does not know this, and a fault
-            # of the address is told below.
+            # With this a small file is uploaded in one request instead of three. Older pyarrow refuses it; errors in
+            # the address are reported below.
             with contextlib.suppress(pa.ArrowInvalid):
                 return fs.FileSystem.from_uri(f"{and_more}allow_delayed_open=true")
         elif address.scheme in _BUCKETS and "retry_limit_seconds=" not in address.query:
-            # Without credentials it would try for a quarter of an hour.
+            # Without credentials it would retry for 15 minutes.
             return fs.FileSystem.from_uri(f"{and_more}retry_limit_seconds={_GOOGLE_RETRIES}")
         return fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What storage refuses, as errors that name the place and the remedy."""
+"""Errors of storage that name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from schemas.errors import UserError
 
 
 class StorageError(UserError, OSError):
-    """Storage refuses for a reason that does not pass by itself: a full disk, no access, a file in the way."""
+    """Storage failed for a reason that lasts: a full disk, no access, a file in the way."""
 
 
 class PassingError(OSError):
-    """Storage failed in a way that may pass by itself, such as a network that is down; the message names the place."""
+    """Storage failed for a reason that may pass, such as a network that is down. The message names the place."""
 
 
 _IN_THE_WAY = "move it away, or choose another --output"
@@ -24,9 +24,9 @@ _FAULTS = {
     errno.EROFS: ("its file system can only be read", "choose another --output, or mount it for writing"),
     errno.EACCES: ("permission denied", _ACCESS),
     errno.EPERM: ("permission denied", _ACCESS),
-    errno.ENOTDIR: ("a file lies where a folder should be", _IN_THE_WAY),
-    errno.EEXIST: ("a file lies where a folder should be", _IN_THE_WAY),
-    errno.EISDIR: ("a folder lies where a file should be", _IN_THE_WAY),
+    errno.ENOTDIR: ("a file is where a folder should be", _IN_THE_WAY),
+    errno.EEXIST: ("a file is where a folder should be", _IN_THE_WAY),
+    errno.EISDIR: ("a folder is where a file should be", _IN_THE_WAY),
     errno.ENAMETOOLONG: ("the name is too long for its file system", "choose a shorter one"),
     errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
     errno.ENFILE: ("too many files are open", "raise the limit of this machine"),
@@ -46,14 +46,14 @@ _STORE_FAULTS = {
     "OAuth2 access token": ("no credentials are given", "see docs/operations.md"),
     "UNAUTHENTICATED": ("no credentials, or none that are valid", "see docs/operations.md"),
 }
-"""By the word for it in the messages of pyarrow's S3 and Google Cloud filesystems, which have no number."""
+"""By a word in the messages of pyarrow's S3 and Google Cloud filesystems, whose errors have no number."""
 
 
 def storage_error(error: OSError, place: str = "", *, final: bool = False) -> StorageError | None:
-    """What storage refuses, as an error that names the place and the remedy.
+    """The StorageError for an error of storage.
 
-    None where trying again may help (a network that is down, a server that is busy), and where a file is missing, for
-    which there may be a better word. `final`: there is no more trying, and the error names whatever it is.
+    None if trying again may help (a network that is down, a busy server), or if a file is missing, for which callers
+    may have a better message. `final`: nobody tries again, so there is always a StorageError.
     """
     if isinstance(error, StorageError):
         return error

@@ -20,18 +20,18 @@ from schemas.storage.addresses import filesystem_of, is_address, joined_path, pa
 from schemas.storage.errors import PassingError, StorageError, storage_error
 
 _IN_MEMORY = 1 << 24
-"""Bytes of a file for an object store that wait in memory; a larger one waits in a temporary file."""
+"""A file for an object store is kept in memory up to this many bytes, and then in a temporary file."""
 
 _AT_ONCE = 16
-"""Requests to an object store at once, where many small files are read."""
+"""Concurrent requests to an object store when many small files are read."""
 
 
 @dataclass(frozen=True)
 class Folder:
     """A folder named by a path or address. It need not exist; writing a file makes it. Cheap to copy and to pickle.
 
-    What storage refuses raises StorageError, which names the file and the remedy, and so does an address with
-    credentials; what is missing raises FileNotFoundError; what may pass by itself PassingError.
+    Raises StorageError, which names the file and the remedy, if storage fails for a reason that lasts or the address
+    has credentials; PassingError if the reason may pass; FileNotFoundError if a file is missing.
     """
 
     uri: str
@@ -75,15 +75,15 @@ class Folder:
         return f"{self.path}/{name}"
 
     def place(self, name: str = "") -> str:
-        """The folder or a file of it, as messages name it."""
+        """The folder, or a file of it, for messages."""
         return str(self / name) if name else str(self)
 
     def relative(self, path: str) -> str:
-        """A path or address as seen from this folder (see `relative_path`)."""
+        """A path or address relative to this folder (see `relative_path`)."""
         return relative_path(path, self.uri)
 
     def joined(self, path: str) -> Folder:
-        """The folder that `relative` gave the path of."""
+        """The inverse of `relative`."""
         return Folder(joined_path(self.uri, path))
 
     def exists(self, name: str = "") -> bool:
@@ -104,7 +104,7 @@ class Folder:
 
     def entries(self) -> list[str]:
         """Names of the files and folders in this folder, sorted."""
-        # Google's shows no folders unless it goes into them.
+        # Google Cloud's listing shows folders only if it is recursive.
         deep = self.filesystem.type_name == "gcs"
         with self._faults():
             infos = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=deep))
@@ -120,7 +120,7 @@ class Folder:
             return stream.read()
 
     def read_json(self, name: str, *, remedy: str) -> Any:
-        """The JSON value of a file of `_work`. StorageError with the remedy where it was cut short."""
+        """The JSON value of a file of `_work`. StorageError with the remedy if it was cut short."""
         try:
             return json.loads(self.read(name))
         except ValueError as error:
@@ -173,10 +173,10 @@ class Folder:
         while True:
             try:
                 return self.filesystem.delete_dir(path)
-            except FileNotFoundError:  # Google's misses, in the end, the empty object that stands for the folder
+            except FileNotFoundError:  # Google Cloud's does not find the empty object that represents the folder
                 return None
             except OSError:
-                # A store that is a disk underneath refuses folders that hold something; they are emptied by and by.
+                # A store on top of a disk refuses to delete folders that are not empty. Each try deletes some files.
                 inside = fs.FileSelector(path, allow_not_found=True, recursive=True)
                 before, left = left, len(self.filesystem.get_file_info(inside))
                 if left == before:
@@ -193,11 +193,11 @@ class Folder:
 
 
 class AtomicFile:
-    """A file that appears under its name only when it was closed without an error. Counts and hashes what it takes.
+    """A file that appears under its name only when it was closed without an error. It counts and hashes its bytes.
 
-    On a disk it is written under another name, brought to the disk's platter (a power cut must not leave an empty file
-    under the name) and moved. To an object store it goes in one piece at the end: pyarrow cannot give up an upload,
-    and makes a readable file of what it has when a stream is dropped.
+    On a disk it is written under another name, synced (a power cut must not leave an empty file) and moved. To an
+    object store it is uploaded at the end: pyarrow cannot abort an upload, and makes a readable file of what it has
+    when a stream is dropped.
     """
 
     closed = False
@@ -243,7 +243,7 @@ class AtomicFile:
         return False
 
     def close(self) -> None:
-        """Kept for file-like use; `commit` or the `with` statement ends the file."""
+        """Does nothing; `commit` or the `with` statement ends the file."""
 
     def commit(self) -> None:
         try:
@@ -261,7 +261,7 @@ class AtomicFile:
             raise
 
     def abort(self) -> None:
-        """Give the file up: nothing is left of it. Raises nothing, for there is an error to tell already."""
+        """Remove the unfinished file. Raises nothing, because there is another error to report already."""
         with contextlib.suppress(OSError):
             self._stream.close()
         if self._folder.is_local:
@@ -279,7 +279,7 @@ class AtomicFile:
             while block := self._stream.read(1 << 20):
                 upload.write(block)
         except BaseException:
-            # Closed, a stream becomes a file; one in which a request failed does not, and says so again.
+            # `close` makes a file of what was uploaded. If a request failed, it makes none and raises again.
             with contextlib.suppress(OSError):
                 upload.close()
                 self._folder.filesystem.delete_file(path)
@@ -297,7 +297,7 @@ class AtomicFile:
 
 
 def _sync_folder(path: str) -> None:
-    """Bring the names in a local folder to the disk."""
+    """Sync the names in a local folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -307,7 +307,7 @@ def _sync_folder(path: str) -> None:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Name the place in what goes wrong with it, without credentials."""
+    """Turn errors into ones that name the place, without credentials."""
     try:
         yield
     except (StorageError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Parquet files in a folder: the one way in which phrasemill reads and writes them."""
+"""Reading and writing Parquet files in a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.storage.folder import AtomicFile, Folder
 
 
 def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file of a folder; a page that was damaged since it was written is an error when it is read."""
+    """Open a Parquet file of a folder. Reading a page that was damaged after it was written raises OSError."""
     return pq.ParquetFile(
         folder.filesystem.open_input_file(folder.at(name)), page_checksum_verification=True, **options
     )
@@ -25,9 +25,9 @@ def read_parquet(folder: Folder, name: str, columns: Sequence[str] | None = None
 
 
 def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:
-    """The one way in which phrasemill writes Parquet: offsets as deltas, few distinct strings as dictionaries.
+    """A writer that encodes integers as deltas and `term` columns as dictionaries.
 
-    Compressed by zstd, or by lz4 where the file is soon read and deleted.
+    It compresses with zstd, or with lz4 if the file is not `to_keep`: it is read once and deleted.
     """
     integers = _leaves(arrow_schema, lambda field: pa.types.is_integer(field.type))
     terms = _leaves(arrow_schema, lambda field: (field.metadata or {}).get(b"distinct") == b"few")
@@ -46,7 +46,7 @@ def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool =
 
 
 def _leaves(arrow_schema: pa.Schema, wanted: Callable[[pa.Field], bool]) -> list[str]:
-    """Parquet paths of the leaf columns whose field is wanted."""
+    """The Parquet paths of the leaf columns whose field is wanted."""
     found: list[str] = []
 
     def visit(path: str, field: pa.Field) -> None:

@@ -1,4 +1,4 @@
-"""The small job's input and output; makes helpers, the toy pipeline and that job importable, by workers also."""
+"""The small job's input and output; makes helpers, the toy pipeline and that job importable, for workers too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ for _folder in (_HERE, _HERE.parent / "pipelines", _HERE.parent / "storage"):
 
 @pytest.fixture(scope="session")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of small texts, three units of the main job."""
+    """A folder of small texts: three units of the main job."""
     from jobs import chapters
 
     folder = tmp_path_factory.mktemp("books")
@@ -27,7 +27,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def reference(books: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The shards of all datasets of the main job, as this machine makes them."""
+    """The shards of all datasets of the main job, made on this machine."""
     from jobs import mine_here
     from runs import all_shards
 

@@ -26,7 +26,7 @@ _OPENED = (
     "java.lang java.lang.reflect java.net java.io java.nio java.text java.time java.util java.util.concurrent "
     "java.util.concurrent.atomic java.util.concurrent.locks sun.nio.ch"
 ).split()
-"""Packages that Flink looks into: its scripts, which are not on PyPI, open them by flags."""
+"""Java packages that Flink accesses; its own scripts, which are not on PyPI, open them by flags."""
 _ENDED = ("FINISHED", "FAILED", "CANCELED")
 
 _LOGGING = """\
@@ -40,7 +40,7 @@ appender.console.layout.pattern = %d{HH:mm:ss,SSS} %-5p %c{1} - %m%n
 
 
 def job_server_jar() -> Path:
-    """Beam's job server for Flink, $FLINK_JOB_SERVER_JAR; skips where it is not given or cannot be run."""
+    """Beam's job server for Flink, $FLINK_JOB_SERVER_JAR; skips if it is not given or cannot be run."""
     given = os.environ.get("FLINK_JOB_SERVER_JAR")
     if not given:
         pytest.skip("FLINK_JOB_SERVER_JAR is not set: it names the jar of Beam's job server for Flink")
@@ -52,7 +52,7 @@ def job_server_jar() -> Path:
 
 
 def flink_version(jar: Path) -> str:
-    """The version of Flink that a job server is for: the jar's own, else $FLINK_VERSION; skips where neither tells."""
+    """The version of Flink that a job server is for: the jar's own, else $FLINK_VERSION; skips if both are unknown."""
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
             of_flink = r"\.flink-runtime\.version|META-INF/maven/org\.apache\.flink/flink-(core|runtime)/pom"
@@ -66,7 +66,7 @@ def flink_version(jar: Path) -> str:
 
 
 def flink_libraries(version: str) -> list[Path]:
-    """The jars of a Flink, fetched once and kept in the user's cache; skips where they cannot be had."""
+    """The jars of a Flink, downloaded once to the user's cache; skips if they are not available."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phrasemill" / "flink" / version
     if not cache.exists():
         cache.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def flink_libraries(version: str) -> list[Path]:
 
 
 def _fetch(package: str, folder: str) -> None:
-    """By uv, else by pip: uv does not read pip's configuration, and a virtual environment that uv made has no pip."""
+    """With uv, else with pip: uv does not read pip's configuration, and a virtual environment made by uv has no pip."""
     said = ""
     for installer in ("uv pip", "pip"):
         command = [sys.executable, "-m", *installer.split(), "install", "--quiet", "--no-deps", "--no-cache-dir"]
@@ -94,7 +94,7 @@ class Cluster(NamedTuple):
     address: str
 
     def jobs(self) -> dict[str, str]:
-        """The state of each job that it was sent."""
+        """The state of each submitted job."""
         return {job["jid"]: job["state"] for job in self.ask("jobs/overview")["jobs"]}
 
     def at_work(self) -> list[str]:
@@ -102,7 +102,7 @@ class Cluster(NamedTuple):
         return [job for job, state in self.jobs().items() if state not in _ENDED]
 
     def failures(self, job: str) -> list[str]:
-        """What has failed in a job, latest first."""
+        """The failures of a job, latest first."""
         history = self.ask(f"jobs/{job}/exceptions")["exceptionHistory"]["entries"]
         return [each["stacktrace"] for each in history]
 
@@ -115,7 +115,7 @@ class Cluster(NamedTuple):
 def session_cluster(
     scratch: Path, libraries: list[Path], *, slots: int, options: Mapping[str, object] | None = None
 ) -> Iterator[Cluster]:
-    """A job manager and a task manager, a process each, on loopback. `options` go into Flink's configuration."""
+    """A job manager and a task manager, two processes, on loopback. `options` go into Flink's configuration."""
     address, rpc, task_rpc = f"127.0.0.1:{free_port()}", free_port(), free_port()
     folder = scratch / "flink"
     folder.mkdir()
@@ -131,7 +131,7 @@ def session_cluster(
         "taskmanager.rpc.port": task_rpc,
         "taskmanager.numberOfTaskSlots": slots,
         "io.tmp.dirs": folder,
-        # What Flink's scripts would work out from the memory of the process.
+        # Flink's scripts would compute these from the memory of the process.
         "taskmanager.cpu.cores": slots,
         "taskmanager.memory.framework.heap.size": "128m",
         "taskmanager.memory.framework.off-heap.size": "128m",
@@ -164,7 +164,7 @@ def session_cluster(
 
 @contextmanager
 def job_server(scratch: Path, jar: Path, cluster: Cluster) -> Iterator[str]:
-    """Beam's job server for a cluster; gives its endpoint."""
+    """Beam's job server for a cluster; yields its endpoint."""
     endpoint = f"localhost:{free_port()}"
     command = [*_JAVA, "-Xmx1g", "-jar", str(jar), f"--flink-master={cluster.address}", "--job-host=localhost"]
     command += [f"--job-port={endpoint.partition(':')[2]}", "--artifact-port=0", "--expansion-port=-1"]
@@ -192,7 +192,7 @@ def _arguments(process: psutil.Process) -> list[str]:
 
 
 def wait_for(what: Callable[[], object], *, seconds: float) -> None:
-    """Wait until something holds; asserts that it does in time."""
+    """Wait until a condition is true; fails if that takes too long."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, f"not within {seconds} s"

@@ -13,13 +13,13 @@ from servers import free_port, go_install, running
 
 
 def prism_program() -> str:
-    """The program, built by Go; skips where it cannot be had."""
+    """The program, built by Go; skips if it cannot be built."""
     return go_install("github.com/apache/beam/sdks/v2/go/cmd/prism", f"v{metadata.version('apache-beam')}")
 
 
 @contextmanager
 def prism(scratch: Path) -> Iterator[str]:
-    """Prism on loopback; gives its job endpoint."""
+    """Prism on loopback; yields its job endpoint."""
     endpoint, web = f"127.0.0.1:{free_port()}", free_port()
     command = [prism_program(), "--job_port", endpoint.partition(":")[2], "--web_port", str(web)]
     with running(command, endpoint, log=scratch / "prism.log"):
@@ -28,7 +28,7 @@ def prism(scratch: Path) -> Iterator[str]:
 
 @contextmanager
 def worker_pools(scratch: Path, number: int) -> Iterator[list[str]]:
-    """Beam's worker pools; gives their addresses. They run elsewhere than this process, as on other machines."""
+    """Beam's worker pools; yields their addresses. They run in another directory, as on other machines."""
     addresses = []
     # A pool starts workers by the name "python".
     environment = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}

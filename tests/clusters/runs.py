@@ -1,4 +1,4 @@
-"""The small main job and the toy build on a runner: how they are begun, and what comes out."""
+"""The small main job and the toy build on a runner: starting them, and their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def all_shards(output: Path) -> dict[str, bytes]:
 
 
 def assert_main_job(done: subprocess.CompletedProcess[str], output: Path, reference: Mapping[str, bytes]) -> None:
-    """Assert that a main job ended well, told its steps, and gave these shards."""
+    """Assert that a main job succeeded, printed its stages, and made these shards."""
     assert done.returncode == 0, done.stderr
     assert all_shards(output) == reference
     assert "parse: 3 units" in done.stderr
@@ -43,7 +43,7 @@ def assert_main_job(done: subprocess.CompletedProcess[str], output: Path, refere
 
 
 def start_parsing(books: Path, output: Path, *more: str) -> subprocess.Popen[str]:
-    """Start the main job; returns when it has come to the step that takes long. Its standard error is a pipe."""
+    """Start the main job; returns when the longest stage has begun. Its standard error is a pipe."""
     arguments = command(str(books), str(output), *more)
     job = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     plan = Path(f"{output}-sentences") / "_work/parse/plan.json"
@@ -64,7 +64,7 @@ def run_on(submission: Submission, build: DatasetBuild, **options: Any) -> dict[
 
 
 def toy_reference(folder: Path) -> dict[str, bytes]:
-    """The shards of the toy build, as this machine makes them."""
+    """The shards of the toy build, made on this machine."""
     build = word_count(folder, TEXTS)
     build.begin(resume=False)
     run([build], InlineExecutor(), progress=Progress(io.StringIO()))

@@ -1,4 +1,4 @@
-"""What a run on a cluster says of a failure, out of what its runner says."""
+"""The error of a run on a cluster, from the text of its runner."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ FLINK = (
         (
             FLINK.format(error="ModuleNotFoundError: No module named 'pipelines'"),
             UserError,
-            "the workers have no phrasemill: use the worker image",
+            "phrasemill is not installed on the workers: use the worker image",
         ),
         (
             "bundle failed:SDK worker disconnected: worker[job-1]",
             StageError,
-            "a worker of the cluster was lost, its own",
+            "a worker of the cluster was lost; see its log",
         ),
         ("io.grpc.StatusRuntimeException: CANCELLED: client cancelled", StageError, "a worker of the cluster was lost"),
         (

@@ -36,7 +36,7 @@ def jar() -> Path:
     return job_server_jar()
 
 
-@pytest.fixture(scope="session", autouse=True)  # before all others, which would only be made to be skipped
+@pytest.fixture(scope="session", autouse=True)  # before other fixtures, which would be made only to be skipped
 def libraries(jar: Path) -> list[Path]:
     return flink_libraries(flink_version(jar))
 
@@ -60,7 +60,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def to_flink(endpoint: str, pool: str | None) -> list[str]:
-    """The options that send a job to a job server, its workers to be of a pool or of the submitting process."""
+    """The options for a job server; the workers are those of a pool, or the submitting process."""
     where = ["--environment_type=EXTERNAL", f"--environment_config={pool}"] if pool else ["--environment_type=LOOPBACK"]
     return ["--runner=PortableRunner", f"--job_endpoint={endpoint}", *where, f"--parallelism={SLOTS}"]
 
@@ -91,7 +91,7 @@ def test_a_job_server_that_beam_starts(jar: Path, cluster: Cluster, tmp_path: Pa
 def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
     endpoint: str, cluster: Cluster, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """As Flink is configured of itself, it tries nothing again."""
+    """By default Flink tries nothing again."""
     output = tmp_path / "mix"
     with worker_pools(tmp_path, 1) as (pool,):
         job = start_parsing(books, output, *to_flink(endpoint, pool))
@@ -108,7 +108,7 @@ def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
 
 
 def test_sigterm_ends_the_job_on_the_cluster_too(endpoint: str, cluster: Cluster, books: Path, tmp_path: Path) -> None:
-    """Flink does not heed Beam's cancel; the workers see that the run was stopped."""
+    """Flink ignores Beam's cancel. The workers see that the run was stopped."""
     output = tmp_path / "mix"
     before = cluster.jobs()
     with worker_pools(tmp_path, 1) as (pool,):
@@ -120,14 +120,14 @@ def test_sigterm_ends_the_job_on_the_cluster_too(endpoint: str, cluster: Cluster
         wait_for(lambda: not cluster.at_work(), seconds=60)
     (sent,) = cluster.jobs().keys() - before.keys()
     assert cluster.jobs()[sent] == "FAILED"
-    assert "the run that sent this job was stopped" in cluster.failures(sent)[0]
+    assert "the run that submitted this job was stopped" in cluster.failures(sent)[0]
     assert [suffix for suffix in DATASETS if is_dataset(Folder(f"{output}{suffix}"))] == ["-documents"]
 
 
 def test_a_cluster_that_tries_again_goes_on_without_a_worker_that_was_killed(
     jar: Path, libraries: list[Path], books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """A restart begins the whole job again: what was done stays done, a dataset that is finished among it."""
+    """A restart begins the whole job again. What was done stays done, including finished datasets."""
     output = tmp_path / "mix"
     restarts = {
         "restart-strategy.type": "fixed-delay",

@@ -1,4 +1,4 @@
-"""The job as it would be sent: what a runner must know, what crosses its shuffles, what Dataflow is asked for."""
+"""The job that would be submitted: what a runner must support, what crosses shuffles, what Dataflow is asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRIMITIVES = {
     "beam:transform:pardo:v1",
     "beam:transform:group_by_key:v1",
 }
-"""What every portable runner does itself, or has the SDK do (Beam's portability protocol)."""
+"""What every portable runner does itself or lets the SDK do (Beam's portability protocol)."""
 
 STANDARD_CODERS = {
     "beam:coder:bytes:v1",
@@ -36,12 +36,12 @@ STANDARD_CODERS = {
     "beam:coder:string_utf8:v1",
     "beam:coder:varint:v1",
 }
-"""Those of the protocol's coders that may be met here; all SDKs and runners know them."""
+"""The protocol's coders that may be used here; all SDKs and runners support them."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def imported() -> None:
-    """What takes seconds to import, when a test here runs and not when all are collected."""
+    """Imports that take seconds, done when a test here runs and not when tests are collected."""
     global beam, GoogleCloudOptions, PortableOptions, beam_runner_api_pb2, Environment, BeamExecutor
     import apache_beam as beam
     from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
@@ -53,7 +53,7 @@ def imported() -> None:
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[DatasetBuild]:
-    """The main job's, on a text of which every sentence is known."""
+    """The main job's options, on a text whose sentences are all known."""
     text = tmp_path_factory.mktemp("books") / "book.txt"
     text.write_text(f"{SENTENCE}\n\n" * 200)
     options = parse_options("--shard-bytes", "2000")
@@ -63,7 +63,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[DatasetBuild]:
 
 @pytest.fixture(scope="module")
 def sent(builds: list[DatasetBuild]) -> beam_runner_api_pb2.Pipeline:
-    """The job as a portable runner gets it."""
+    """The job in the form that a portable runner gets."""
     return proto(builds, EXTERNAL)
 
 
@@ -135,14 +135,14 @@ def test_a_job_is_small(sent: beam_runner_api_pb2.Pipeline) -> None:
 
 
 def test_nothing_is_staged_for_workers(builds: list[DatasetBuild]) -> None:
-    """The image has it all; what a submitting machine has installed, or its main module holds, is nobody's concern."""
+    """The image has everything. Nothing of the submitting machine's installation or main module is sent."""
     prepared = preflight.prepare("PortableRunner", ["--job_endpoint=embed"], ["/tmp/mix"])
     for environment in proto(builds, prepared).components.environments.values():
         assert not environment.dependencies
 
 
 def dataflow_job(builds: list[DatasetBuild], *more: str) -> Any:
-    """The job as it would be sent to Dataflow, which is not sent."""
+    """The job that would be sent to Dataflow. It is not sent."""
     pytest.importorskip("google.cloud.dataflow", reason="needs the extra gcp")
     arguments = ["--project=phrasemill-test", "--region=europe-west4", "--temp_location=gs://corpora/tmp"]
     arguments += [f"--sdk_container_image={IMAGE}", "--max_num_workers=40", "--job_name=wiki", *more]

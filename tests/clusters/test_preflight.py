@@ -1,4 +1,4 @@
-"""What is looked at before a job is sent: each mistake has its line, each runner its defaults."""
+"""Checks before a job is submitted: an error for each mistake, and the defaults of each runner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOGLE = ["--project=p", "--region=us-central1", "--temp_location=gs://b/tmp", I
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Something that answers, and a Flink as far as its overview goes."""
+    """A server that answers, and serves the overview of a Flink."""
 
     class Overview(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -76,7 +76,7 @@ def fill(arguments: list[str], **places: object) -> list[str]:
             "PortableRunner",
             ["--job_endpoint=<server>", "--sdk_container_image=apache/beam_python3.11_sdk:2.77.0"],
             S3,
-            "Beam's own image has no phrasemill in it",
+            "Beam's own image does not contain phrasemill",
         ),
         (
             "PortableRunner",
@@ -96,7 +96,7 @@ def fill(arguments: list[str], **places: object) -> list[str]:
             "PortableRunner",
             ["--job_endpoint=<server>", "--environment_config=pool.invalid:50000"],
             ["/tmp/wiki"],
-            "/tmp/wiki: lies on a disk of this machine, which workers elsewhere cannot reach; give an s3://",
+            "/tmp/wiki: is on a disk of this machine, which workers elsewhere cannot reach; give an s3://",
         ),
         (
             "PrismRunner",
@@ -104,15 +104,15 @@ def fill(arguments: list[str], **places: object) -> list[str]:
             S3,
             "--prism_location: no file '/no/prism'; build it: go install",
         ),
-        ("PrismRunner", ["--job_endpoint=<server>"], S3, "starts a Prism of its own"),
-        ("FlinkRunner", [], S3, "needs Beam's Flink job server: .* it is never downloaded unasked"),
+        ("PrismRunner", ["--job_endpoint=<server>"], S3, "starts its own Prism"),
+        ("FlinkRunner", [], S3, "needs Beam's Flink job server: .* it is not downloaded automatically"),
         ("FlinkRunner", ["--flink_job_server_jar=/no.jar"], S3, "--flink_job_server_jar: no file '/no.jar'"),
         ("FlinkRunner", ["--flink_job_server_jar=<jar>", "--flink_master=<nobody>"], S3, "no Flink answers"),
         (
             "FlinkRunner",
             ["--flink_job_server_jar=<jar>", "--environment_config=<server>,localhost:1"],
             S3,
-            "takes one address, at which each machine finds the pool of its own",
+            "takes one address, at which each machine finds its own pool",
         ),
         ("FlinkRunner", ["--job_endpoint=<nobody>"], S3, "no job server answers there"),
         ("DataflowRunner", GOOGLE[1:], ["gs://b/wiki"], "needs --project=ID"),
@@ -217,7 +217,7 @@ def test_workers_on_this_machine_may_use_its_disk(server: str) -> None:
     arguments = [f"--job_endpoint={server}", "--environment_config=localhost:1"]
     submission = prepare("PortableRunner", arguments, ["/tmp/wiki", "/tmp/in.bz2"])
     assert submission.notices == (
-        "no worker pool answers at localhost:1 from here: right only where the runner's machines have one there",
+        "no worker pool answers at localhost:1 from this machine; this is fine only if one does from the runner's",
     )
 
 

@@ -58,7 +58,7 @@ def test_the_main_job_gives_the_same_bytes(
 def test_the_main_job_over_object_storage(
     endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """Input and output on S3; workers that were started with access to it, as on a cluster."""
+    """Input and output on S3, with workers that were started with access to it, as on a cluster."""
     with SERVERS["versitygw"](tmp_path) as store, reached(store):
         for path in books.iterdir():
             store.folder("books").write(path.name, path.read_bytes())
@@ -74,7 +74,7 @@ MENTIONS = ("", "-documents", "-mentions", "-aliases")
 
 
 def test_mentions_give_the_same_bytes(endpoint: str, pools: list[str], tmp_path: Path) -> None:
-    """Several datasets that are made from one, and a table that the workers read themselves."""
+    """Several datasets made from one, and a table that the workers read."""
     table = tmp_path / "enwiki-20240101-page_props.sql"
     table.write_text(
         "CREATE TABLE `page_props` (\n  `pp_page` int,\n  `pp_propname` varbinary(60),\n  `pp_value` blob\n);\n"
@@ -116,7 +116,7 @@ def test_the_metrics_that_beam_commits_are_those_of_the_manifest(
 
 
 def test_a_record_that_brings_workers_down_becomes_a_reject(endpoint: str, pools: list[str], tmp_path: Path) -> None:
-    """As on one machine: the process that dies is one of the worker's, not the worker."""
+    """As on one machine: a process of the worker's pool dies, not the worker."""
     build = poisoned_words(tmp_path / "words", ("one two", "three DIE four", "five"))
     run_toy(build, endpoint, f"--environment_config={pools[0]}")
     report = read_manifest(build.output).stages[0]
@@ -169,7 +169,7 @@ def test_output_that_the_workers_do_not_see_is_refused(
             output = ours.address("out/mix")
             done = mine(str(books), output, *ON_CLUSTER, endpoint, "--environment_config", pools[0])
     assert done.returncode == 2, done.stderr
-    assert "out/mix-documents: the workers do not see what was begun there" in done.stderr
+    assert "out/mix-documents: the workers do not see the run that was begun there" in done.stderr
 
 
 def workers_of(endpoint: str) -> list[int]:
@@ -182,7 +182,7 @@ def workers_of(endpoint: str) -> list[int]:
 def test_a_killed_worker_ends_the_job_and_resume_gives_the_same_bytes(
     endpoint: str, books: Path, reference: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """The whole worker of a pool, as when a machine goes: Prism gives up, what was done stays done."""
+    """The whole worker of a pool dies, as if a machine failed. Prism gives up; what was done stays done."""
     output = tmp_path / "mix"
     with worker_pools(tmp_path, 1) as pools:
         where = [*ON_CLUSTER, endpoint, "--environment_config", pools[0]]

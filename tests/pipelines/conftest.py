@@ -1,4 +1,4 @@
-"""Makes `toy` importable, also by the worker processes."""
+"""Makes `toy` importable, for worker processes too."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: whole runs, and what is said about wrong flags and inputs."""
+"""The command line: whole runs, and the messages for wrong flags and inputs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def finished(tale: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def test_a_run_says_what_it_did_and_nothing_else(finished):
     output, done = finished
     assert done.returncode == 0, done.stderr
-    # A stage that takes long on a busy machine has lines in between, "parse: 0/1 unit, ...".
+    # On a busy machine a slow stage prints further lines, "parse: 0/1 unit, ...".
     stages = [line.split(":")[0] for line in done.stderr.splitlines() if not re.match(r"\w+: \d+/", line)]
     assert stages == [
         *("extract", "find_duplicate_ids", "find_duplicates", "drop", "parse", "count", "add_up", "select"),
@@ -85,7 +85,7 @@ def test_a_killed_run_leaves_no_worker_and_goes_on(tmp_path, capsys):
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
     assert main(COMMAND, arguments) == 2
-    assert "holds an unfinished run; --resume goes on with it" in capsys.readouterr().err
+    assert "holds an unfinished run; --resume continues it" in capsys.readouterr().err
     run_here(COMMAND, *arguments, "--resume")
     assert "done before)" in capsys.readouterr().err
 

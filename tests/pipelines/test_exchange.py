@@ -1,4 +1,4 @@
-"""The exchange: any rows by any ranges come out once, together and in order."""
+"""The exchange: for any rows and ranges, each row comes out once, those of a key together and in order."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ ORDERS = (
 
 
 def in_order(rows: Sequence[Row], order: Sequence[tuple[str, str]]) -> list[Row]:
-    """Sorted by columns; Python's strings are in the order of their UTF-8 bytes."""
+    """The rows sorted by columns; Python's strings sort as their UTF-8 bytes do."""
     found = list(rows)
     for name, direction in reversed(order):
         column = ROWS.get_field_index(name)
@@ -167,7 +167,7 @@ def test_a_merge_of_sorted_files(tmp_path_factory, files, order, group, wanted):
         [row[column] for column in columns] for row in everything
     ]
     assert sorted(found) == sorted(everything)
-    # A caller that stops early has the beginning of the same.
+    # A caller that stops early gets the beginning of the same merge.
     early: list[Row] = []
     for each in merge_sorted(write.work.folder, write.files, sort_keys=order):
         early += tuples(each)
@@ -177,7 +177,7 @@ def test_a_merge_of_sorted_files(tmp_path_factory, files, order, group, wanted):
 
 
 def test_a_merge_holds_a_row_group_of_each_file(tmp_path):
-    """It reads on only where it has to, and never yields more than it holds."""
+    """It reads a block only when it is needed, and never yields more rows than are in memory."""
     write = writer(tmp_path)
     for number in range(3):
         rows = [(0, 0, "", -(3 * place + number)) for place in range(40)]

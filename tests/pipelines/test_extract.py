@@ -31,7 +31,7 @@ from transforms.sources.items import Item
 
 
 def begun(output: Path, *arguments: str) -> DatasetBuild:
-    """The command's last dataset, ready to be built."""
+    """The build of the command's last dataset."""
     build = chain_of(COMMAND, f"--output={output}", *arguments)[-1].build
     assert build is not None
     assert build.check(resume=False, overwrite=False, reuse=False)
@@ -239,7 +239,7 @@ NOT_SPLIT: dict[str, Callable[[Path], Path]] = {
 def test_an_interrupted_unit_goes_on_from_its_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, arguments: list[str]
 ) -> None:
-    """An attempt dies at every third new record; the files are the same, and nothing kept is read again."""
+    """Attempts die at every third new record. The files are the same, and what a checkpoint keeps is not read again."""
     monkeypatch.setattr(step, "CHECKPOINT_SHARDS", 2)
     monkeypatch.setattr(step, "SEGMENT_BYTES", 1_000)
     source = NOT_SPLIT[kind](tmp_path)

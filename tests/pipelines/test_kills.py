@@ -1,4 +1,4 @@
-"""Runs of the main job killed at seeded moments end with the same bytes: a few moments of `benchmarks/kills.py`."""
+"""Runs of the main job that are killed at seeded moments give the same bytes: a few cases of `benchmarks/kills.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# What `python -m` finds, pytest does not: the benchmarks are not installed.
+# `python -m` would find the benchmarks; pytest does not, because they are not installed.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks import kills
 

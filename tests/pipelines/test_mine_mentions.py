@@ -38,7 +38,7 @@ SMALL = (
     (pair_steps, "SIDES_A_FILE", 200),
     (pair_steps, "ROW_GROUP", 64),
 )
-"""What makes many units, ranges and shards of a small corpus."""
+"""Makes many units, ranges and shards of a small corpus."""
 
 PAGES = {
     "Ada Lovelace": "'''Ada Lovelace''' lived in [[London]], knew [[babbage|Charles Babbage]]. She wrote [[Note G]].",
@@ -62,7 +62,7 @@ REDIRECTS = {
 
 
 def wiki(path: Path, pages: Mapping[str, str] = PAGES, redirects: Mapping[str, str] = REDIRECTS) -> Path:
-    """A dump with these pages, numbered from 1 on."""
+    """A dump with these pages, numbered from 1."""
     texts = {**pages, **{title: f"#REDIRECT [[{target}]]" for title, target in redirects.items()}}
     body = "".join(
         f"<page><title>{escape(title)}</title><ns>0</ns><id>{number}</id>"
@@ -101,7 +101,7 @@ def props(folder: Path) -> Path:
 
 
 def page_table(folder: Path) -> Path:
-    """Numbers and titles, of pages that are not in the dump, too."""
+    """Numbers and titles, including those of pages that are not in the dump."""
     columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
     values = [(99, 0, "Mercury_(planet)", 0), (98, 0, "Capital_city", 0), (50, 0, "England", 1), (97, 14, "Cities", 0)]
     return sql(folder, "page", columns, values)
@@ -113,7 +113,7 @@ def redirect_table(folder: Path) -> Path:
 
 
 def run(folder: Path, inputs: Sequence[Path], *flags: str, order: int = 1) -> Path:
-    """All datasets of the command, in this process; `order=-1` does the units of each stage backwards."""
+    """Make all datasets of the command in this process. With `order=-1` the units of each stage are done in reverse."""
     chosen = parse_options(*flags, command=mine_mentions.COMMAND)
     source = corpus.given([str(path) for path in inputs], input_format=None)
     for build in to_build(mine_mentions.build(source, chosen, Folder(str(folder)))):
@@ -126,7 +126,7 @@ def mentions_of(folder: Path) -> list[Row]:
 
 
 def told(row: Row) -> tuple[str, ...]:
-    """A mention in short."""
+    """A short form of a mention."""
     marked = f"{row['text'][: row['start_char']]}[{row['mention']}]"
     return (row["doc_id"], marked, row["entity_id"], row["target_title"], row["resolution"], row["origin"])
 
@@ -202,7 +202,7 @@ def test_pairs_and_aliases_of_the_small_wiki(tmp_path):
         [
             *[("entity", "London", {"London"})] * 3,
             *[("entity", "London", {"London", "He"})] * 3,
-            *[("entity", "London", {"London", "london"})] * 3,  # "He" and "london" stand in one sentence
+            *[("entity", "London", {"London", "london"})] * 3,  # "He" and "london" are in one sentence
             ("entity", "United Kingdom", {"U.K.", "United Kingdom"}),
         ],
         key=str,
@@ -236,7 +236,7 @@ def sides(row: Row) -> frozenset[tuple[str, int]]:
 
 
 def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[set[tuple[str, Any]], Counter[str]]:
-    """Every two mentions of an entity or surface, as docs/mentions.md has it; what is left out, by reason."""
+    """All pairs of mentions of an entity or surface, as docs/mentions.md defines them, and counts of those left out."""
     found: set[tuple[str, Any]] = set()
     filtered: Counter[str] = Counter()
 
@@ -349,7 +349,7 @@ def test_same_bytes_whatever_the_order_of_units_and_inputs(tmp_path, test_data, 
 
 
 def test_pairs_do_not_depend_on_units_and_ranges(tmp_path, minidump, small):
-    """Cut into other units and shards, the same pairs in the same order."""
+    """With other units and shards, the same pairs in the same order."""
     again = tmp_path / "again"
     flags = ("--all-pairs", "--validation-rate=0.3", "--seed=3")
     run(again, [Path(f"{minidump}-mentions")], *flags)
@@ -401,7 +401,7 @@ def test_by_the_command_with_workers(tmp_path, test_data, capsys):
         assert f"{tmp_path}/out{name}: is there already and fits" in said
 
 
-# ---- What a user may get wrong
+# ---- Mistakes of users
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_tables_of_another_wiki_are_refused(tmp_path):
     table = props(tmp_path)
     other = tmp_path / "dewiki-20240101-page_props.sql.gz"
     other.write_bytes(gzip.compress(gzip.decompress(table.read_bytes()).replace(b"enwiki", b"dewiki")))
-    with pytest.raises(UserError, match="is of dewiki, and the documents are of enwiki; give tables"):
+    with pytest.raises(UserError, match="is from dewiki, and the documents are from enwiki; give tables"):
         run(tmp_path / "out", [wiki(tmp_path / "w.xml")], f"--tables={other}")
 
 

@@ -1,7 +1,7 @@
-"""From sentences to phrases and contexts through the real stages, compared with plain Python, all rows.
+"""From sentences to phrases and contexts through the real stages, compared with plain Python, row for row.
 
-Real text (books and Wikipedia, parsed here) and a treebank; the sizes of units, ranges and shards are made so small
-that there are many of each.
+The input is real text (books and Wikipedia, parsed here) and a treebank. Units, ranges and shards are small, so that
+there are many of each.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SMALL = (
     (context_steps, "CONTEXTS_A_SHARD", 400),
     (context_steps, "ROW_GROUP", 64),
 )
-"""What makes many units, ranges and shards of a small corpus."""
+"""Makes many units, ranges and shards of a small corpus."""
 
 OPTIONS = (
     (),
@@ -97,7 +97,7 @@ def arguments(folder: Path, files: list[Path]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def made_here(raw_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one process makes of the raw files."""
+    """The datasets that one process makes of the raw files."""
     folder = tmp_path_factory.mktemp("here")
     run_here(COMMAND, *arguments(folder, raw_files))
     return folder
@@ -112,7 +112,7 @@ def real(made_here: Path) -> Corpus:
 
 @pytest.fixture(scope="session")
 def reference(real: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Mined:
-    """What the default options make of the real text."""
+    """The datasets that the default options make of the real text."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name, value in SMALL:
             patch.setattr(module, name, value)
@@ -140,14 +140,14 @@ def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]
 
 
 def assert_equal(found: list[Row], wanted: list[Row]) -> None:
-    """Row for row; names the first that differs."""
+    """Compares row for row and shows the first row that differs."""
     for place, (one, other) in enumerate(zip(found, wanted, strict=False)):
         assert one == other, f"row {place}"
     assert len(found) == len(wanted)
 
 
 def shards_of(dataset: Path) -> dict[str, str]:
-    """The sha256 of each shard by its path, also as the manifest has it."""
+    """The sha256 of each shard by its path; asserts that the manifest has the same."""
     manifest = read_manifest(Folder(str(dataset)))
     found = {each.path: hashlib.sha256((dataset / each.path).read_bytes()).hexdigest() for each in manifest.shards}
     assert found == {each.path: each.sha256 for each in manifest.shards}
@@ -205,7 +205,7 @@ def test_the_cut_at_k_and_at_a_frequency(tmp_path, real, reference):
         assert_equal(mine_datasets(tmp_path / str(number), *real, *flags).phrases, wanted)
 
 
-# ---- What every row promises
+# ---- Properties of every row
 
 
 def test_offsets_and_masks(reference):
@@ -266,7 +266,7 @@ def test_each_phrase_has_as_many_contexts_as_it_can(tmp_path, real):
 
 
 def test_the_order_is_random(reference):
-    """A prefix is a random sample: documents, frequencies and places mix."""
+    """A prefix is a random sample: documents, frequencies and places are mixed."""
     half = len(reference.train) // 2
     documents = [Counter(row["doc_id"] for row in part) for part in (reference.train[:half], reference.train[half:])]
     for doc_id, n in (documents[0] + documents[1]).items():
@@ -288,7 +288,7 @@ def test_the_splits_share_no_document(tmp_path, real):
             assert any(phrase != row["phrase"] and doc_id != row["doc_id"] for phrase, doc_id in pairs)
 
 
-# ---- Negatives where they are hard to find
+# ---- Negatives that are hard to find
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_negatives_of_small_corpora(tmp_path, documents, negatives):
 
 
 def test_a_document_that_dominates(tmp_path, monkeypatch):
-    """Most rows have to go far round the circle of shards for another document."""
+    """Most rows find another document only after many shards."""
     monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 40)
     shards = [shard({"d": " ".join(f"[NP a{i}] x" for i in range(500))}), shard({"e": "[NP b1] [NP b2]"})]
     mined = mine(tmp_path, shards, "--window=4")
@@ -418,7 +418,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def table_of(page: str, heading: str) -> list[list[str]]:
-    """The cells of a table by its first heading."""
+    """The cells of the table with this first heading."""
     lines = iter((DOCS / page).read_text().splitlines())
     rows = []
     for line in itertools.dropwhile(lambda line: not line.startswith(f"| {heading} |"), lines):
@@ -445,11 +445,11 @@ ANOTHER = {
     "--workers": "7",
     "--runner": "PrismRunner",
 }
-"""Other values of the options that a page says something of."""
+"""Other values of the options that a page describes."""
 
 
 def test_the_datasets_that_an_option_changes(raw_files, tmp_path):
-    """Each dataset depends on what it reads and on nothing else, as docs/contexts.md has it."""
+    """Each dataset depends only on what it reads, as docs/contexts.md says."""
 
     def fingerprints(*flags: str) -> list[str]:
         source = corpus.given([str(path) for path in raw_files], input_format=None)

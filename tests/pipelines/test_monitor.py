@@ -1,4 +1,4 @@
-"""The worker pool as threads of a runner use it, a stage of a run that may be done twice, and the monitor."""
+"""The worker pool with threads of a runner, stages that a runner does twice, and the monitor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_threads_share_a_pool(tmp_path: Path) -> None:
         done = list(threads.map(lambda unit: pool.submit(work, stage, unit).result(), units))
     assert [each.unit for each in done] == units
     assert [each.ledger.read for each in done if each.ledger] == [6, 0, 2, 8, 3]
-    # A runner that hands out a unit again gets the record that there is.
+    # A runner that gives out a unit twice gets the existing record.
     assert StageRun(work, stage, "", 1.0).finished(3) == done[3]
     pool.close()
     with pytest.raises(StageError, match="the run was stopped"):
@@ -49,7 +49,7 @@ def test_what_cannot_be_done_fails_its_unit_alone(tmp_path: Path) -> None:
     units = open_stage(build.work, build.stages[0])
     pool = WorkerPool(1)
     doing = [pool.submit(build.work, build.stages[0], unit) for unit in units]
-    with pytest.raises(StageError, match=r"unit 1 .* failed 3 times, at last: ZeroDivisionError: a bug"):
+    with pytest.raises(StageError, match=r"unit 1 .* failed 3 times, last: ZeroDivisionError: a bug"):
         doing[1].result()
     with pytest.raises(UserError, match="a model is missing"):
         doing[2].result()
@@ -72,14 +72,14 @@ def test_a_pool_that_is_closed_at_work_tells_who_waits(tmp_path: Path) -> None:
     ("state", "run_id", "error"),
     [
         ("running", "ours", ""),
-        ("stopped", "ours", "the run that sent this job was stopped"),
-        ("failed: no space", "ours", "the run that sent this job was stopped"),
-        ("running", "another", "the run that sent this job was replaced"),
+        ("stopped", "ours", "the run that submitted this job was stopped"),
+        ("failed: no space", "ours", "the run that submitted this job was stopped"),
+        ("running", "another", "the run that submitted this job was replaced"),
         (None, "ours", ""),
     ],
 )
 def test_a_job_whose_run_is_over_ends(state: str | None, run_id: str, error: str, tmp_path: Path) -> None:
-    """Runners may not heed a cancel, as Flink does not: their workers look at the lease of the run."""
+    """Some runners, such as Flink, ignore a cancel. So workers look at the lease of the run."""
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     if state is not None:
@@ -110,7 +110,7 @@ def test_a_job_that_a_runner_begins_again_does_nothing_twice(tmp_path: Path) -> 
 
 
 def test_a_run_is_followed_by_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.engine.monitor._EVERY_LOCAL", 600.0)  # looks when it is told to
+    monkeypatch.setattr("pipelines.engine.monitor._EVERY_LOCAL", 600.0)  # looks only when it is called
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     work, (count, add) = build.work, build.stages

@@ -1,4 +1,4 @@
-"""The parse stage where workers died on a unit: document by document, the ones to blame rejected."""
+"""The parse stage after workers died on a unit: document by document, with those on which they die rejected."""
 
 from __future__ import annotations
 

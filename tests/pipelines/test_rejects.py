@@ -1,4 +1,4 @@
-"""`python -m pipelines.rejects` on finished datasets and on runs that go on or stopped."""
+"""`python -m pipelines.rejects` on finished datasets, and on runs that are at work or were stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = ("a b BAD c", "BAD d", "BAD BAD")
 
 
 class Faulty(PoisonedWords):
-    """As its base, with an excerpt that a terminal would obey, a second reason, and numbers filtered."""
+    """Also has an excerpt with control characters of a terminal, a second reason, and filtered numbers."""
 
     name: ClassVar[str] = "words"
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_is_one_line(flags, message, tmp_path, capsys):
 
 
 def test_files_that_vanish_while_they_are_read(tmp_path, capsys):
-    """As when the run finishes just then."""
+    """As if the run finished at that moment."""
     build = unfinished(tmp_path / "toy")
     shutil.rmtree(Path(build.output.path) / "_work/words/files")
     assert main([str(tmp_path / "toy")]) == 2

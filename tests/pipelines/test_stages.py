@@ -44,7 +44,7 @@ def run_build(build: DatasetBuild, executor: Executor | None = None, *, resume: 
 
 
 def run_by_hand(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> None:
-    """The same stages without an executor, units in any order, optionally every unit attempted twice."""
+    """Do the stages without an executor, units in any order, each unit twice if wanted."""
     build.begin(resume=False)
     for stage in build.stages:
         for unit in open_stage(build.work, stage)[::order]:
@@ -127,7 +127,7 @@ def test_a_killed_worker_is_noticed_and_its_units_tried_again(tmp_path, referenc
 
 @pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(2), beam])
 def test_a_unit_that_always_fails_stops_the_run_and_leaves_no_dataset(tmp_path, executor):
-    with pytest.raises(StageError, match=r"count: unit . .* failed 3 times, at last: ValueError: it always fails"):
+    with pytest.raises(StageError, match=r"count: unit . .* failed 3 times, last: ValueError: it always fails"):
         run_build(word_count(tmp_path / "words", TEXTS, fail_always=True), executor())
     assert not (tmp_path / "words" / "manifest.json").exists()
     assert not list((tmp_path / "words").glob("_work/count/done/*"))
@@ -143,7 +143,7 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
     for unit in (0, 3):
         do_unit(build.work, first, unit)
     assert open_stage(build.work, first) == [1, 2, 4]
-    with pytest.raises(UserError, match="unfinished run; --resume goes on with it"):
+    with pytest.raises(UserError, match="unfinished run; --resume continues it"):
         build.check(resume=False, overwrite=False, reuse=False)
     shown = run_build(build, resume=True)
     assert "count: 5 units (2 done before)" in shown
@@ -151,7 +151,7 @@ def test_resume_after_a_failure_gives_the_same_bytes_and_redoes_nothing(tmp_path
 
 
 def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
-    """What was written before a checkpoint is kept, what came after is written again; the ledger counts each once."""
+    """What was written before a checkpoint is kept; the rest is written again. The ledger counts each row once."""
     read: list[int] = []
 
     class Numbers(CountWords):
@@ -224,7 +224,7 @@ def test_the_manifest_says_what_was_made(tmp_path):
 def test_the_output_folder_is_not_overwritten_by_chance(tmp_path):
     output = tmp_path / "words"
     run_by_hand(word_count(output, TEXTS))
-    with pytest.raises(UserError, match="holds this very dataset, finished; choose another --output, or replace it"):
+    with pytest.raises(UserError, match="holds this dataset, finished; choose another --output, or replace it"):
         word_count(output, TEXTS).check(resume=False, overwrite=False, reuse=False)
     assert not word_count(output, TEXTS).check(resume=True, overwrite=False, reuse=False)
     assert not word_count(output, TEXTS).check(resume=False, overwrite=False, reuse=True)
@@ -297,7 +297,7 @@ def test_an_unpublished_file_that_vanished_is_named(tmp_path):
         close_stage(build.work, stage)
     done = json.loads((tmp_path / "words/_work/add/completions.json").read_text())
     Path(tmp_path / "words" / done[1]["files"][0][1]).unlink()
-    with pytest.raises(UserError, match="is gone; it was deleted under the run"):
+    with pytest.raises(UserError, match="is gone; it was deleted during the run"):
         build.finish()
 
 
@@ -310,7 +310,7 @@ def test_a_publication_that_fails_leaves_no_dataset_and_can_be_finished(tmp_path
         close_stage(build.work, stage)
     in_the_way = tmp_path / "words/README.md"
     in_the_way.mkdir()
-    with pytest.raises(UserError, match="a folder lies where a file should be"):
+    with pytest.raises(UserError, match="a folder is where a file should be"):
         build.finish()
     assert not (tmp_path / "words/manifest.json").exists()
     in_the_way.rmdir()

@@ -1,4 +1,4 @@
-"""`--units=I/N`: slices of a step at once, as the tasks of an array job, and the last call that finishes."""
+"""`--units=I/N`: slices of a stage at the same time, as tasks of an array job, and the last call, which finishes it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ("a b a", "c", "a d d", "e", "b c", "f a", "g")
 
 
-# ---- Which units are whose
+# ---- The units of each slice
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_options_that_do_not_fit(arguments, message, tmp_path, capsys):
 
 
 def test_the_line_that_goes_on():
-    """Options as one types them: the input first, what is about the run last; then Beam's, without secrets."""
+    """Options in the order in which users type them: the input first, of the run last, then Beam's, no secrets."""
     given = ["--units=3/4", "--output=x/docs", "--resume", "--dedup=off", "--sample-documents=0.5", "--input=a b"]
     chosen, _ = extract_documents.COMMAND.parse([*given, "--input", "c", "--max-documents", "7", "--workers=3"])
     assert extract_documents.COMMAND.line(*chosen).partition(" -m ")[2] == (
@@ -257,17 +257,17 @@ def test_faults_and_rejects_of_a_slice_are_in_the_dataset(tmp_path):
 
 
 def test_too_many_rejects_end_a_slice(tmp_path):
-    """Its own rejects among what it reads itself, for the others' are not its concern."""
+    """Its own rejects among what it reads itself; those of other slices do not count."""
     build = poisoned_words(tmp_path / "words", ("good " * 100, "good BAD BAD " * 5) * 10)
     with pytest.raises(UserError, match=r"more than --max-reject-rate=0\.01"):
         do_slice(build, "2/2", max_reject_rate=0.01)
 
 
-# ---- Marks
+# ---- Leases
 
 
 def mark(part: str | None, **changes: object) -> dict[str, object]:
-    """What a run of another machine would leave, a moment ago."""
+    """The lease of a run on another machine, written a moment ago."""
     lease = Lease([], command="go", figures=dict, part=part and Slice(*map(int, part.split("/"))))  # type: ignore[arg-type]
     others = {"run": "other", "host": "elsewhere", "state": "running", "beat": time.time(), "finish": "finish"}
     return {**lease._mark, **others, **RunFigures().to_json(), **changes}
@@ -310,7 +310,7 @@ def test_who_is_refused_while_others_are_at_work(tmp_path, marks, asks, refused)
         return
     with pytest.raises(UserError, match=refused):
         refuse_second(folder, part)
-    # Of two that begin at the same moment, the later one sees the other when it has left its own mark.
+    # Of two that begin at the same time, the later one sees the other after writing its own lease.
     lease = Lease([folder], command="", figures=dict, part=part)
     if asks != marks[0][0]:
         with pytest.raises(UserError, match=refused), lease:
@@ -367,9 +367,9 @@ to finish, when no slice is at work any more: finish
     assert status.main([str(build.output)]) == 1
     shown = capsys.readouterr().out
     assert "0 slices are at work, 1 ended well" in shown
-    assert "on elsewhere, ended without a word\n" in shown
+    assert "on elsewhere, ended unexpectedly\n" in shown
     assert shown.endswith("to finish: finish\n")
-    # The last call is what counts once it has begun.
+    # Once the last call has begun, its lease counts.
     leave(build.output, None, started=time.time() + 1)
     assert status.main([str(build.output)]) == 0
     assert "words: is being written by process" in capsys.readouterr().out
@@ -402,7 +402,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
 
 @pytest.fixture(scope="module")
 def chapters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Beginnings of chapters of the shipped sample, a file each."""
+    """The beginnings of chapters of the shipped sample, a file for each."""
     folder = tmp_path_factory.mktemp("chapters")
     (sample,) = [path for path in sample_inputs() if "books" in path.name]
     with tarfile.open(sample) as archive:
@@ -414,7 +414,7 @@ def chapters(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.heavy
 def test_the_errors_lead_to_the_slice(chapters, tmp_path, capsys):
-    """What is missing is named with the command that makes it, in turn; then the slice goes on."""
+    """Errors name each missing dataset and the command that makes it; after those commands the slice works."""
     arguments = [
         f"--output={tmp_path}/new/c",
         "--max-documents=1",
@@ -469,7 +469,7 @@ def test_what_is_missing_may_be_unfinished_or_another(chapters, tmp_path, capsys
 
 
 def test_slices_of_a_command_at_once(chapters, tmp_path):
-    """Started at the same moment on an output that is not there, beside each other."""
+    """All slices start at the same time, on an output that does not exist."""
     more = ("--shard-bytes=500", "--workers=1")
     count = min(len(list(chapters.iterdir())), 3)
     assert count == 3
@@ -495,9 +495,9 @@ def test_slices_of_a_command_at_once(chapters, tmp_path):
     )
 
 
-@pytest.mark.heavy  # the parser in a dozen processes
+@pytest.mark.heavy  # loads the parser in twelve processes
 def test_slices_that_are_killed_stopped_doubled_or_never_run(chapters, tmp_path):
-    """The expensive step in four slices; whatever becomes of them, the last call makes the same dataset."""
+    """The expensive stage in four slices. Whatever happens to them, the last call makes the same dataset."""
     documents, output = tmp_path / "docs", tmp_path / "sentences"
     assert main(extract_documents.COMMAND, [f"--input={chapters}", f"--output={documents}", "--shard-bytes=500"]) == 0
     units = len(list((documents / "data").iterdir()))

@@ -1,4 +1,4 @@
-"""What a run tells of itself: its mark on the output, its figures and lines, the status command, throughput."""
+"""What a run says about itself: its lease, its figures and lines, the status command, throughput."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Ta
 
 
 def mark(**changes: object) -> dict[str, object]:
-    """What a run of this process would leave in its output."""
+    """The lease that a run of this process would write."""
     lease = Lease([], command="go", figures=dict)
     return {**lease._mark, "state": "running", "beat": time.time(), **changes}
 
@@ -70,8 +70,8 @@ def dead_pid() -> int:
         ({"state": "stopped"}, False),
         ({"state": "failed: no memory"}, False),
         ({"pid": dead_pid()}, False),
-        ({"process_start": 1}, False),  # another process has got the number
-        ({"ago": 1e6}, True),  # this machine knows its processes
+        ({"process_start": 1}, False),  # another process has this id now
+        ({"ago": 1e6}, True),  # on this machine, the process itself is looked at
         ({"host": "elsewhere"}, True),
         ({"host": "elsewhere", "ago": 20}, True),
         ({"host": "elsewhere", "ago": 3600}, False),
@@ -112,7 +112,7 @@ def test_a_lease_marks_its_datasets_and_says_how_it_ended(tmp_path):
 def test_a_lease_notices_that_its_dataset_is_taken_or_gone(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.engine.lease._EVERY_LOCAL", 0.05)
     taken, gone = Folder(str(tmp_path / "taken")), Folder(str(tmp_path / "gone"))
-    for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted under the run")):
+    for folder, what in ((taken, "another run took it: it is being written"), (gone, "was deleted during the run")):
         with Lease([folder], command="", figures=dict) as lease:
             if folder is taken:
                 folder.write(RUN_FILE, json.dumps(mark(run="other")).encode())
@@ -136,7 +136,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(tmp_path, capsys):
         deadline = time.monotonic() + 60
         while not (tmp_path / "docs" / RUN_FILE).exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        first.send_signal(signal.SIGSTOP)  # or it might be at its end before the second begins
+        first.send_signal(signal.SIGSTOP)  # or it might end before the second begins
         for flag in ("--resume", "--overwrite"):
             assert main(extract_documents.COMMAND, [*arguments, flag]) == 2
             assert re.search(
@@ -216,7 +216,7 @@ def _completion(unit: int, start: float, finished: float, written: int = 1) -> C
     [
         ([], []),
         ([_completion(0, 100, 102)], [[5, 0, 0, 0], [7, 1, 1, 10]]),
-        # Two at once, then nothing for a day, then one more: the day does not count.
+        # Two at the same time, then nothing for a day, then one more: the day does not count.
         (
             [_completion(0, 100, 104), _completion(1, 101, 103), _completion(2, 90_000, 90_001, 5)],
             [[5, 0, 0, 0], [8, 1, 1, 10], [9, 2, 2, 20], [10, 3, 7, 70]],
@@ -235,11 +235,11 @@ def test_throughput_keeps_its_last_point_among_few():
 @pytest.mark.parametrize(
     ("read", "rejected", "expected", "stops"),
     [
-        (100, 20, 100, False),  # a handful never stops a run
+        (100, 20, 100, False),  # a few never stop a run
         (100, 21, 100, True),
-        (3000, 30, 3000, False),  # just the rate
+        (3000, 30, 3000, False),  # exactly the rate
         (3000, 31, 3000, True),
-        (100, 100, 10_000_000, False),  # a bad beginning, 1 % of a twentieth of what is to come
+        (100, 100, 10_000_000, False),  # a bad beginning: 1 % of a twentieth of what is expected
         (5001, 5001, 10_000_000, True),
     ],
 )

@@ -1,4 +1,4 @@
-"""Watched workers: what kills, stops or hangs them is noticed, tried again, then rejected or the end of the run."""
+"""Watched workers: one that dies, is stopped or hangs is noticed; its unit is tried again, then rejected or fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
-# Generous enough for a busy machine, short enough for a test.
+# Long enough for a busy machine, short enough for a test.
 SHORT = Limits(silent=8.0, idle=4.0, stalled=12.0)
 
 
@@ -56,7 +56,7 @@ def test_a_record_that_brings_workers_down_is_found_and_rejected(tmp_path, poiso
     assert manifest.stage("words").ledger.rejected == {reason: 2}
     rejects = pq.read_table(tmp_path / "words/rejects/part-00000.parquet").to_pylist()
     assert [(each["reason"], each["position"]) for each in rejects] == [(reason, "word 1"), (reason, "word 3")]
-    # Three attempts at the whole, one for each of the two records to be found.
+    # Three attempts at the whole unit, and one for each of the two bad records.
     assert [(each["unit"], each["attempt"], each["reason"]) for each in manifest.run["faults"]] == [
         (1, attempt, reason) for attempt in (1, 2, 3, 4, 5)
     ]
@@ -72,7 +72,7 @@ def test_a_record_that_brings_workers_down_is_found_and_rejected(tmp_path, poiso
     ],
 )
 def test_a_hung_worker_is_ended_and_its_unit_done_by_another(tmp_path, poison, why):
-    """Once only: the next attempt finds the mark and goes on."""
+    """Once: the next attempt finds the file and continues."""
     shown = run_words(tmp_path / "words", "a b", f"c {poison}:{tmp_path / 'mark'} d", limits=SHORT)
     assert words(tmp_path / "words") == ["a", "b", "c", "d"]
     assert f"words: unit 1, attempt 1: the worker {why}" in shown
@@ -82,8 +82,8 @@ def test_a_hung_worker_is_ended_and_its_unit_done_by_another(tmp_path, poison, w
 @pytest.mark.parametrize(
     ("poison", "error", "message"),
     [
-        ("DIE", UserError, r"unit 1 \(.*\) failed 3 times, at last: the worker died of SIGKILL .*fewer --workers"),
-        ("RAISE", StageError, r"unit 1 \(.*\) failed 3 times, at last: ZeroDivisionError: a bug"),
+        ("DIE", UserError, r"unit 1 \(.*\) failed 3 times, last: the worker died of SIGKILL .*fewer --workers"),
+        ("RAISE", StageError, r"unit 1 \(.*\) failed 3 times, last: ZeroDivisionError: a bug"),
     ],
 )
 def test_a_unit_that_cannot_be_taken_apart_ends_the_run(tmp_path, poison, error, message):
@@ -94,7 +94,7 @@ def test_a_unit_that_cannot_be_taken_apart_ends_the_run(tmp_path, poison, error,
 
 
 def test_a_unit_full_of_poison_ends_the_run(tmp_path):
-    with pytest.raises(StageError, match=r"unit 0 .* failed 24 times, at last: ZeroDivisionError"):
+    with pytest.raises(StageError, match=r"unit 0 .* failed 24 times, last: ZeroDivisionError"):
         run_words(tmp_path / "words", "RAISE " * 21)
 
 
@@ -105,7 +105,7 @@ def test_an_error_that_a_user_can_mend_is_not_tried_again(tmp_path):
 
 
 def test_a_bad_neighbour_costs_a_unit_none_of_its_attempts(tmp_path):
-    """Units beside one that kills its worker are tried once."""
+    """Other units are tried once while one kills its worker."""
     run_words(tmp_path / "words", *(["a"] * 6), "DIE", *(["b"] * 6))
     faults = read_manifest(Folder(str(tmp_path / "words"))).run["faults"]
     assert {fault["unit"] for fault in faults} == {6}
@@ -123,12 +123,12 @@ def test_too_many_rejects_end_the_run(tmp_path, rate, passes):
     else:
         with pytest.raises(UserError, match=r"rejects among the first .* words, more than --max-reject-rate=0"):
             run_words(tmp_path / "words", *texts, max_reject_rate=rate)
-        run_words(tmp_path / "words", *texts, max_reject_rate=0.5)  # goes on
+        run_words(tmp_path / "words", *texts, max_reject_rate=0.5)  # continues
         assert len(words(tmp_path / "words")) == 800
 
 
 def test_a_run_that_goes_wrong_ends_early(tmp_path):
-    """While others are at work: those after the bad ones here would take minutes."""
+    """While other units are done: those after the bad ones would take minutes."""
     texts = [*["BAD " * 30] * 20, *["WAIT"] * 80]
     with pytest.raises(UserError, match="more than --max-reject-rate"):
         run_words(tmp_path / "words", *texts, limits=SHORT, max_reject_rate=0.01)

@@ -1,4 +1,4 @@
-"""A toy pipeline on the real runner: count words by an exchange. Its stages can be told to fail."""
+"""A toy pipeline with the real engine: it counts words by an exchange. Words of the input can make it fail."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **optio
 
 @dataclass(frozen=True)
 class PoisonedWords(Stage):
-    """Unit: a line of words, written as they are; BAD is a reject, other words in capitals bring a worker down."""
+    """Unit: a line of words, written as they are. BAD is a reject; other words in capitals make the worker fail."""
 
     name: ClassVar[str] = "words"
     counts: ClassVar[str] = "words"
@@ -170,7 +170,7 @@ class Whole(PoisonedWords):
 
 
 def _poison(word: str) -> bool:
-    """Do what the word says; whether it was such a word. "WORD:path" does it once, as long as there is no such file."""
+    """Fail as the word says; False if it is an ordinary word. "WORD:path" fails only if that file does not exist."""
     word, _, mark = word.partition(":")
     if not word.isupper():
         return False

@@ -1,4 +1,4 @@
-"""Reports in a real browser: drawn, quiet, on a phone and on a desk, light and dark, and deaf to hostile corpora."""
+"""Reports in a real browser: drawn, silent, on phones and desktops, light and dark, safe from hostile corpora."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _written(folder: Path) -> dict[str, Written]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The report of each dataset, as of a run of half an hour."""
+    """The report of each dataset, as if its run had taken half an hour."""
     course = [[10.0 * step, step, 700 * step + step**2, 9000 * step] for step in range(120)]
     run = {"finished": "2026-01-01T00:00:00Z", "seconds": {"write": 2000}, "throughput": {"write": course}}
     found = {}
@@ -72,14 +72,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def complaints(tab: Chromium) -> list[tuple[str, dict[str, Any]]]:
-    """What a quiet page does not do: log, throw, ask for something beside itself, open a dialog."""
+    """What a page must not do: log, throw, request anything but itself, open a dialog."""
     loud = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Page.javascriptDialogOpening"}
     requests = [event for event in tab.events if event[0] == "Network.requestWillBeSent"]
     return [event for event in tab.events if event[0] in loud] + requests[1:]
 
 
 def marks(tab: Chromium) -> dict[str, list[int]]:
-    """By kind of chart, the number of marks in the colours of data in each chart."""
+    """For each kind of chart, the number of marks in the colours of data in each chart."""
     return tab.evaluate(
         """(() => {
             const data = JSON.parse(document.getElementById("charts").textContent);
@@ -112,7 +112,7 @@ def test_a_report_is_drawn_and_quiet(name, dark, width, browser, pages):
     assert {"flow", "histogram", "course"} <= found.keys()
     for kind, numbers in found.items():
         assert min(numbers) >= {"flow": 3, "bars": 2, "histogram": 2}.get(kind, 1), (kind, numbers)
-    # Charts stay inside of their cards, and their labels inside of the charts.
+    # Charts are inside their cards, and their labels inside the charts.
     sticking_out = browser.evaluate(
         """[...document.querySelectorAll(".chart svg text")].filter((text) => {
             const inner = text.getBoundingClientRect(), outer = text.closest(".chart").getBoundingClientRect();
@@ -152,7 +152,7 @@ def test_a_band_of_a_billionth_can_be_seen(browser, pages):
 
 
 def test_the_page_follows_the_scheme_and_the_width(browser, pages):
-    """While it is open, as when a phone is turned or the evening comes."""
+    """While the page is open, as when a phone is turned or switches to dark mode."""
     browser.look(width=DESK)
     browser.open(pages["contexts"].as_uri())
     browser.look(width=PHONE, dark=True)
@@ -224,7 +224,7 @@ def test_hostile_strings_are_harmless(number, browser, tmp_path):
 
 
 def test_the_policy_stops_what_gets_in_all_the_same(browser, pages, tmp_path):
-    """Were something of the corpus to become markup: no script runs, and no request leaves."""
+    """If something of the corpus became markup, still no script would run and no request would be sent."""
     text = pages["contexts"].read_text()
     broken = tmp_path / "broken.html"
     intruders = "<script>window.ran = 1</script><img src='https://example.org/x.png' onerror='window.ran = 2'>"
@@ -232,6 +232,6 @@ def test_the_policy_stops_what_gets_in_all_the_same(browser, pages, tmp_path):
     browser.open(broken.as_uri())
     assert browser.evaluate("window.ran") is None
     errors = [event for event in complaints(browser) if event[0] == "Log.entryAdded"]
-    assert len(errors) >= 2  # so a test of quietness would see it
+    assert len(errors) >= 2  # so the test for a silent page would see it
     loaded = [event for event in browser.events if event[0] == "Network.responseReceived"]
     assert [event[1]["response"]["url"] for event in loaded] == [broken.as_uri()]

@@ -1,4 +1,4 @@
-"""The report's page: numbers in words, what it shows, and that nothing of the corpus gets out of its place."""
+"""The report's page: numbers in words, what it shows, and that no text of the corpus becomes markup."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_older_manifests_tell_less_of_the_run(tmp_path):
 
 
 def chain(folder: Path) -> tuple[Written, Written]:
-    """Documents, and contexts that are made from them."""
+    """Documents, and contexts made from them."""
     documents = write_dataset(folder / "documents", DOCUMENTS, [[[document(1)]]], filtered={"redirect": 3})
     contexts = write_dataset(folder / "contexts", CONTEXTS, [[[context("sea", "the [MASK]")]]], made_from=documents)
     return documents, contexts
@@ -129,7 +129,7 @@ def test_datasets_that_were_moved_or_written_anew_are_left_out(tmp_path):
     assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
     write_dataset(tmp_path / "documents", DOCUMENTS, [[[document(1)]]], made_from=contexts)
     assert len(history.lineage(contexts.folder, contexts.manifest)) == 1
-    assert "does not lie where the manifest names it" in dataset_report(contexts.folder, contexts.manifest)
+    assert "is not where the manifest says" in dataset_report(contexts.folder, contexts.manifest)
 
 
 def test_hostile_strings_stay_text(tmp_path):
@@ -180,7 +180,7 @@ def test_a_report_of_no_rows(schema, tmp_path):
 
 
 def test_a_report_is_bounded_in_size(tmp_path):
-    """However long the texts, the names and the lists are."""
+    """For texts, names and lists of any length."""
     long = "word " * 20_000
     rejects = [{**REJECT, "reason": reason, "excerpt": long, "exception": long} for reason in ("bad_xml", "corrupt")]
     text = long + "[MASK]" + long
@@ -205,7 +205,7 @@ def luminance(colour: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize("place", [1, 2], ids=["light", "dark"])
 def test_text_stands_out_from_its_ground(place):
-    """At least 4.5 : 1, what the guidelines ask of small text."""
+    """At least 4.5 : 1, as the guidelines require for small text."""
     style = (REPORT / "style.css").read_text()
     found = colours(style.split(":root {")[place])
     assert len(found) == 17

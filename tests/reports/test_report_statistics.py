@@ -62,7 +62,7 @@ def test_spread_is_in_order_inside_and_even(length, number):
         ([3], [("3", 1)]),
         ([1, 1, 2, 4], [("1", 2), ("2", 1), ("3", 0), ("4", 1)]),
         ([0, 39], [("0", 1), *((str(number), 0) for number in range(1, 39)), ("39", 1)]),
-        # Of equal width: the last bin holds the hundredth that is far away.
+        # Equal widths: the last bin has the 1 of 100 that is far away.
         (
             [*range(1, 100)] * 10 + [400],
             [("1–4", 40), *((f"{start}–{start + 4}", 50) for start in range(5, 95, 5)), ("≥ 95", 51)],
@@ -252,7 +252,7 @@ def test_pairs_of_aliases(tmp_path):
 
 
 def test_a_large_dataset_is_measured_by_evenly_spread_row_groups(tmp_path):
-    """The ranks of the rows that are read stay those in the whole dataset."""
+    """The rows that are read keep their ranks in the whole dataset."""
     frequency = [10_000 - 100 * shard - group for shard in range(4) for group in range(25)]
     groups = [[phrase(str(number), number)] for number in frequency]
     shards = [groups[start : start + 25] for start in range(0, 100, 25)]

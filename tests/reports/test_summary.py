@@ -1,4 +1,4 @@
-"""What a run says at its end, of each record type."""
+"""The summary at the end of a run, for each record type."""
 
 from __future__ import annotations
 

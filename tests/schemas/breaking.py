@@ -30,7 +30,7 @@ def edit(change: Callable[[Manifest], object]) -> Callable[[Path], None]:
 
 
 def rewrite(change: Callable[[list[Row]], object], shard: int = 0, split: str = "train") -> Callable[[Path], None]:
-    """Changes the rows of a shard and what the manifest says of the file, so that only the rows are wrong."""
+    """Changes the rows of a shard, and the manifest to match the file, so that only the rows are wrong."""
 
     def break_(folder: Path) -> None:
         data = json.loads((folder / "manifest.json").read_text())

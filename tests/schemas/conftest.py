@@ -78,7 +78,7 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(mined: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """Copies a dataset, with the documents beside it that its offsets are checked against; gives its folder."""
+    """Copies a dataset, and the documents that its offsets are checked against; returns its folder."""
 
     def copy(name: str) -> Path:
         for each in {name, "contexts-documents"}:
@@ -135,7 +135,7 @@ INSERT INTO `page_props` VALUES (10,'wikibase_item','Q160',NULL),(13,'wikibase_i
 
 @pytest.fixture(scope="session")
 def mined_mentions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with pairs, pairs-documents, pairs-mentions and pairs-aliases, and masked, which are made of the same.
+    """A folder with pairs, pairs-documents, pairs-mentions and pairs-aliases, and masked, from the same mentions.
 
     Documents, mentions and pairs have several shards, pairs two splits; mentions are of every resolution and origin.
     """
@@ -159,7 +159,7 @@ def mined_mentions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied_mentions(mined_mentions: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """Copies one of them, with what it was made from beside it; gives its folder."""
+    """Copies one of them, and what it was made from; returns its folder."""
 
     def copy(name: str) -> Path:
         for each in {name, "pairs-documents", "pairs-mentions", "masked-documents", "masked-mentions"}:

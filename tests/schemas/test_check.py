@@ -1,4 +1,4 @@
-"""schemas.check on real datasets: whole, and broken in every way that it should notice."""
+"""schemas.check on real datasets: sound ones, and ones that are broken in every way that it should find."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def retype(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
 
 
 def swap(folder: Path) -> None:
-    """The first two shards change places, in the manifest, too."""
+    """The first two shards change places, also in the manifest."""
     data = json.loads((folder / "manifest.json").read_text())
     first, second = data["splits"]["train"][:2]
     names = first["path"], second["path"]
@@ -64,7 +64,7 @@ def cut_short(folder: Path) -> None:
 
 
 def other_documents(folder: Path) -> None:
-    """The documents beside it are of another fingerprint."""
+    """The documents that are found have another fingerprint."""
     edit(lambda data: data.update(fingerprint="0" * 64))(folder.with_name("contexts-documents"))
 
 
@@ -73,7 +73,7 @@ def move_rows(rows: list[Row]) -> None:
 
 
 def shift(rows: list[Row]) -> None:
-    """Offsets of a context one character off, the surface as long as before."""
+    """The offsets of a context are one character off; the surface has the same length."""
     rows[1]["start_char"] += 1
     rows[1]["end_char"] += 1
 
@@ -123,12 +123,12 @@ CASES = {
     "a word for a counter": (
         "contexts-sentences",
         edit(lambda data: data["stages"][0]["counters"].update(tokens="many")),
-        "stage parse, counter tokens: 'many' is no number of things",
+        "stage parse, counter tokens: 'many' is not a count",
     ),
     "a negative number": (
         "contexts-sentences",
         edit(ledger("parse", written=-1)),
-        "stage parse, written: -1 is no number of things",
+        "stage parse, written: -1 is not a count",
     ),
     "a path that leads away": (
         "contexts",
@@ -209,7 +209,7 @@ CASES = {
     "a shard that is none": (
         "contexts",
         lambda folder: shard(folder).write_text("to do"),
-        "train-00000-of-00003.parquet: is no Parquet file that can be read",
+        "train-00000-of-00003.parquet: cannot be read as a Parquet file",
     ),
     "a shard gone": (
         "contexts",
@@ -277,7 +277,7 @@ CASES = {
     "doc_id twice": (
         "contexts-documents",
         rewrite(field(2, doc_id="tales.jsonl:0"), shard=1),
-        r"00001-of-00003.parquet: row 2: doc_id is not unique: \"tales.jsonl:0\" stands in row 0 of data/train-00001",
+        r"00001-of-00003.parquet: row 2: doc_id is not unique: \"tales.jsonl:0\" is in row 0 of data/train-00001",
     ),
     "doc_id of another source": (
         "contexts-documents",
@@ -357,7 +357,7 @@ CASES = {
     "token outside": (
         "contexts-sentences",
         rewrite(lambda rows: rows[1]["tokens"][0].update(start_char=0)),
-        r'row 1: a token lies outside of the sentence: "seawiki:10#36": token \[0:39\], sentence \[36:69\]',
+        r'row 1: a token is outside of the sentence: "seawiki:10#36": token \[0:39\], sentence \[36:69\]',
     ),
     "empty token": (
         "contexts-sentences",
@@ -403,7 +403,7 @@ CASES = {
     "sentence elsewhere": (
         "contexts-sentences",
         rewrite(lambda rows: rows[0].update(text=rows[0]["text"].replace("large", "small"))),
-        "row 0: the text does not stand at start_char in the document: .*The whale is a small.*The whale is a large",
+        "row 0: the text is not at start_char in the document: .*The whale is a small.*The whale is a large",
     ),
     "shards of sentences swapped": (
         "contexts-sentences",
@@ -414,7 +414,7 @@ CASES = {
     "phrase twice": (
         "contexts-phrases",
         rewrite(lambda rows: rows[-1].update(phrase=rows[0]["phrase"])),
-        r'row \d+: the phrase is not unique: "small village" stands in row 0',
+        r'row \d+: the phrase is not unique: "small village" is in row 0',
     ),
     "phrases in disorder": (
         "contexts-phrases",
@@ -454,7 +454,7 @@ CASES = {
         edit(lambda data: data.update(seed=5)),
         r"row \d+: the document belongs to the other split, by the hash of its id",
     ),
-    "mask": ("contexts", rewrite(field(1, mask_start=3)), "row 1: no mask stands at mask_start: .* at 3, not "),
+    "mask": ("contexts", rewrite(field(1, mask_start=3)), "row 1: there is no mask at mask_start: .* at 3, not "),
     "anchor": ("contexts", rewrite(field(1, anchor="ship")), "row 1: anchor is not the phrase"),
     "positive": ("contexts", rewrite(field(1, positive="[MASK]")), "row 1: positive is not the context"),
     "negative": (
@@ -496,7 +496,7 @@ CASES = {
     "offsets": (
         "contexts",
         rewrite(shift),
-        'row 1: the surface does not stand at start_char in the document: ".*" in ".*": "(.).*", in the document "',
+        'row 1: the surface is not at start_char in the document: ".*" in ".*": "(.).*", in the document "',
     ),
     "mask elsewhere": (
         "contexts",
@@ -528,7 +528,7 @@ def test_what_is_broken_is_found(copied, capsys, case):
     assert last.startswith(f"{folder}: {len(findings)} finding")
     for finding in findings:
         assert finding.startswith(str(folder)), finding
-        assert re.search(r"; [^;]*(--overwrite|fault of phrasemill|phrasemill|read it, too)[^;]*$", finding), finding
+        assert re.search(r"; [^;]*(--overwrite|bug in phrasemill|phrasemill|read it, too)[^;]*$", finding), finding
 
 
 def test_whole_datasets_are_ok(mined, capsys):
@@ -558,17 +558,18 @@ def test_documents_that_were_moved(copied, capsys, tmp_path):
     folder = copied("contexts")
     rewrite(shift)(folder)
     (tmp_path / "contexts-documents").rename(tmp_path / "texts")
-    assert main([str(folder)]) == 1  # the order of rows follows from the offsets
-    assert "does not stand" not in capsys.readouterr().out
+    assert main([str(folder)]) == 1  # the order of rows depends on the offsets
+    assert "is not at start_char" not in capsys.readouterr().out
     assert main([str(folder), "--documents", str(tmp_path / "texts")]) == 1
-    assert "the surface does not stand at start_char in the document" in capsys.readouterr().out
+    assert "the surface is not at start_char in the document" in capsys.readouterr().out
 
 
 def test_documents_out_of_reach_are_said(copied, capsys, tmp_path):
     folder = copied("contexts-sentences")
     other_documents(folder)
     assert main([str(folder)]) == 0
-    assert re.search("offsets not checked: .*holds others, .*; give the documents with", capsys.readouterr().out)
+    found = "offsets not checked: .*holds another dataset, .*; give the documents with"
+    assert re.search(found, capsys.readouterr().out)
     assert main([str(folder), "--documents", str(tmp_path / "contexts-documents")]) == 2
     assert "was not made from these documents" in capsys.readouterr().err
     shutil.rmtree(tmp_path / "contexts-documents")

@@ -1,4 +1,4 @@
-"""schemas.check on real datasets of mentions, pairs and aliases: whole, and broken in every way it should notice."""
+"""schemas.check on real datasets of mentions, pairs and aliases: sound ones, and ones that are broken."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def same_entity(rows: list[Row]) -> None:
 
 
 def shift(rows: list[Row]) -> None:
-    """The span of a mention is one character off, and the mention with it."""
+    """The span of a mention is one character off, and so is the mention."""
     row = rows[1]
     row.update(start_char=row["start_char"] + 1, end_char=row["end_char"] + 1)
     row["mention"] = row["text"][row["start_char"] : row["end_char"]].strip()
@@ -162,12 +162,12 @@ CASES = {
     "sentence elsewhere": (
         "pairs-mentions",
         rewrite(lambda rows: rows[1].update(text=rows[1]["text"] + "!")),
-        r'row 1: the text does not stand where sentence_id says: ".*" in "seawiki:\d+#\d+": ".*!", there ".*"',
+        r'row 1: the text is not where sentence_id says: ".*" in "seawiki:\d+#\d+": ".*!", there ".*"',
     ),
     "sentence after the text": (
         "pairs-mentions",
         rewrite(lambda rows: rows[1].update(sentence_id=rows[1]["doc_id"] + "#9999")),
-        "row 1: the text does not stand where sentence_id says",
+        "row 1: the text is not where sentence_id says",
     ),
     "no link there": (
         "pairs-mentions",
@@ -225,13 +225,13 @@ CASES = {
     "same words": (
         "pairs",
         rewrite(lambda rows: rows[2].update({f"{name}_2": rows[2][f"{name}_1"] for name in ("text", "start_char")})),
-        "row 2: both mentions stand in sentences of the same words",
+        "row 2: both mentions are in sentences of the same words",
     ),
     "unmasked": ("pairs", rewrite(field(2, unmasked=3)), "row 2: unmasked is not 0, 1 or 2: .*: 3"),
     "pair twice": (
         "pairs",
         rewrite(lambda rows: rows.append(rows[0])),
-        r'row \d+: the two mentions are a pair already: "seawiki:.*" stands in row 0 of data/train-00000',
+        r'row \d+: the two mentions are a pair already: "seawiki:.*" is in row 0 of data/train-00000',
     ),
     "pair the other way round": (
         "pairs",
@@ -308,9 +308,9 @@ CASES = {
     "aliases alike": (
         "pairs-aliases",
         rewrite(lambda rows: rows[1].update(alias_2=rows[1]["alias_1"].upper())),
-        r'row 1: the aliases do not differ but in case: "whale" \(\d+\), "WHALE" \(\d+\) of "Q160"',
+        r'row 1: the aliases differ only in case: "whale" \(\d+\), "WHALE" \(\d+\) of "Q160"',
     ),
-    "rare alias": ("pairs-aliases", rewrite(field(1, count_2=0)), "row 1: an alias has less than 1 mentions"),
+    "rare alias": ("pairs-aliases", rewrite(field(1, count_2=0)), "row 1: an alias has fewer than 1 mentions"),
     "counts": (
         "pairs-aliases",
         rewrite(field(1, count_2=999)),
@@ -391,7 +391,7 @@ def test_whole_datasets_are_ok(mined_mentions, capsys):
 
 
 def test_what_the_sound_ones_hold(mined_mentions):
-    """So that a check of nothing is not taken for a check."""
+    """Otherwise a check of nothing would pass as a check."""
 
     def values(name: str, column: str) -> set[object]:
         return {*pq.read_table(mined_mentions / name / "data", columns=[column]).column(column).to_pylist()}
@@ -414,7 +414,7 @@ def test_mentions_out_of_reach_are_said(copied_mentions, capsys, tmp_path):
 
 
 def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
-    """They are those of the mentions; the pairs between are not asked for them."""
+    """The documents are those of the mentions; the pairs do not need them."""
     folder = copied_mentions("pairs-mentions")
     (tmp_path / "pairs-documents").rename(tmp_path / "texts")
     shutil.copytree(folder, tmp_path / "pairs-of")
@@ -426,7 +426,7 @@ def test_documents_that_were_moved(copied_mentions, capsys, tmp_path):
     ("masks", "anchor", "is_sound"),
     [
         ("one", "A  mask> of <mask>.", True),
-        ("one", "A <mask> of <mask>.", False),  # its own mask token would be taken for that of a mention
+        ("one", "A <mask> of <mask>.", False),  # the text's own mask token would look like that of a mention
         ("one", "A <mask> of whales.", False),
         ("one", "A  mask> of <mask> <mask>.", False),
         ("one", "A  mask> of .", False),

@@ -1,4 +1,4 @@
-"""What must hold for the declaration of every kind of dataset."""
+"""Rules for the declaration of every kind of dataset."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ import sys
 
 
 def said_by(program: str) -> str:
-    """What a process of its own prints, for what a process has imported stays."""
+    """What another process prints: this one cannot undo its imports."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -1,4 +1,4 @@
-"""Others' readers see the same rows: datasets.load_dataset, DuckDB, pandas, and our own."""
+"""Other libraries read the same rows: datasets.load_dataset, DuckDB, pandas, and our own reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows(folder: Path, split: str) -> list[Row]:
 
 @pytest.fixture(params=[(name, "train") for name in NAMES] + [("contexts", "validation")], ids="-".join)
 def part(request, mined: Path) -> tuple[Path, str, list[Row]]:
-    """A dataset, one of its splits, and the rows of that."""
+    """A dataset, one of its splits, and the rows of the split."""
     name, split = request.param
     expected = rows(mined / name, split)
     assert expected
@@ -73,7 +73,7 @@ def test_the_card_tells_what_is_in_the_files(part, load_dataset):
 
 
 def test_datasets_of_one_name_are_told_apart(tmp_path, load_dataset):
-    """Its cache goes by the folder's name and the card."""
+    """Its cache depends on the folder's name and the card."""
     for place, noun in (("here", "whale"), ("there", "ship"), ("there", "boat")):
         shutil.rmtree(tmp_path / place, ignore_errors=True)
         mine(tmp_path / place, [literal_shard({"a:1": f"[NP The {noun}] sank ~."})])

@@ -1,4 +1,4 @@
-"""A row of each kind as people look at it."""
+"""A readable row of each kind."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_long_sentence_is_cut_and_its_brackets_are_closed():
 
 @given(st.data())
 def test_brackets_are_balanced_and_the_text_is_whole(data):
-    """Whatever the spans are: also crossing ones, which no parser should give."""
+    """For any spans, including crossing ones, which no parser should give."""
     words = data.draw(st.lists(st.text("ab.", min_size=1, max_size=3), min_size=1, max_size=60))
     spans = data.draw(st.lists(st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words))), max_size=20))
     row = sentence(" ".join(words), [("NP", start, end) for start, end in spans if start < end], start=7)

@@ -1,4 +1,4 @@
-"""Makes this folder's helpers and the toy pipeline importable, also by worker processes; starts the stores."""
+"""Makes this folder's helpers and the toy pipeline importable, for worker processes too; starts the stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def tmpfs(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MiB of its own."""
+    """A separate file system of 1 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]

@@ -25,7 +25,7 @@ DATASETS = ("", "-documents", "-sentences", "-phrases")
 
 
 def chapters() -> dict[str, bytes]:
-    """The beginnings of chapters of the shipped sample: three files, a unit each."""
+    """The beginnings of chapters of the shipped sample: three files, a unit for each."""
     with tarfile.open(ROOT / "transforms/sources/sample/books-sample.tar.gz") as archive:
         members = [each for each in archive if each.isfile()][:3]
         found = {os.path.basename(each.name): archive.extractfile(each).read()[:4000] for each in members}  # type: ignore[union-attr]
@@ -38,7 +38,7 @@ def mine_here(inputs: str, output: str, *more: str) -> int:
 
 
 def mine(inputs: str, output: str, *more: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run the job; variables of the environment that are None are unset."""
+    """Run the job. Environment variables that are None are unset."""
     return run(command(inputs, output, *more), **environment)
 
 
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str], **environment: str | None) -> subprocess.Compl
 
 
 def kill(arguments: Sequence[str], *, when: Callable[[], object], **environment: str | None) -> str:
-    """Run a command, and kill it with its workers when something holds; returns what it printed."""
+    """Run a command, and kill it and its workers when a condition is true; returns what it printed."""
     with tempfile.TemporaryFile("w+") as out:
         started = subprocess.Popen(
             arguments, cwd=ROOT, env=_changed(environment), stdout=out, stderr=out, start_new_session=True

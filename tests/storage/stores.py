@@ -31,7 +31,7 @@ sys.stdin.read()
 
 
 class Store(NamedTuple):
-    """A bucket of a running server. `environment` is what a program needs to reach it; `query` says it in addresses."""
+    """A bucket of a running server, reached with the variables `environment` and `query` in addresses."""
 
     scheme: str
     endpoint: str
@@ -49,13 +49,13 @@ class Store(NamedTuple):
         return Folder(self.address(path))
 
     def objects(self, path: str) -> dict[str, bytes]:
-        """All objects below a path, less the empty ones that stand for folders."""
+        """All objects below a path, except the empty ones that represent folders."""
         folder = self.folder(path)
         return {name: folder.read(name) for name in folder.files(recursive=True)}
 
 
 def assert_hidden(*said: str | bytes) -> None:
-    """The credentials that the environment gives stand in nothing that is written or printed."""
+    """Asserts that the credentials of the environment are not in anything that is written or printed."""
     for each in said:
         text = each.decode("utf-8", "replace") if isinstance(each, bytes) else each
         for word in (KEY, SECRET, SECRET.partition("/")[2]):
@@ -64,10 +64,10 @@ def assert_hidden(*said: str | bytes) -> None:
 
 @contextmanager
 def reached(store: Store) -> Iterator[None]:
-    """Let this process, and those that it starts, reach a store, which is one of several that tests start in turn."""
+    """Let this process, and those that it starts, reach one of the stores."""
     before = {name: os.environ.get(name) for name in store.environment}
     os.environ.update(store.environment)
-    addresses._open.cache_clear()  # one process has one environment, but for these tests
+    addresses._open.cache_clear()  # normally a process has one environment
     try:
         yield
     finally:
@@ -80,7 +80,7 @@ def reached(store: Store) -> Iterator[None]:
 
 @contextmanager
 def moto(scratch: Path) -> Iterator[Store]:
-    # A process of its own: pyarrow closes a dropped stream without giving up the interpreter's lock.
+    # In another process, because pyarrow closes a dropped stream without releasing the interpreter's lock.
     server = subprocess.Popen([sys.executable, "-c", _MOTO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin
     assert server.stdout

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or in the way; output that vanishes; files of a run that are damaged."""
+"""Full and read-only disks, files in the way, output that is deleted, damaged files of a run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from schemas.storage.folder import AtomicFile, Folder
 TEXTS = tuple(
     " ".join(hashlib.sha256(f"{line} {word}".encode()).hexdigest() for word in range(100)) for line in range(20)
 )
-"""Words that do not compress: each unit writes some 7 KB."""
+"""Words that do not compress: each unit writes about 7 KB."""
 
 
 def run_words(output: Path, *, resume: bool = False, overwrite: bool = False) -> None:
-    """What a run does, in this process."""
+    """Do a run in this process."""
     build = word_count(output, TEXTS)
     if build.check(resume=resume, overwrite=overwrite, reuse=False):
         build.begin(resume=resume)
@@ -57,7 +57,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return hashes(folder)
 
 
-# ---- What the system says, and what we say
+# ---- Errors of the system, and ours for them
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (OSError(errno.EDQUOT, "Disk quota exceeded", "/d/x"), "/d/x: the quota of disk space is used up; free some"),
         (OSError(errno.EROFS, "Read-only file system", "/d/x"), "/d/x: its file system can only be read; choose"),
         (PermissionError(errno.EACCES, "Permission denied", "/d/x"), "/d/x: permission denied; check the"),
-        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/d/x"), "/d/x: a file lies where a folder should be; "),
-        (IsADirectoryError(errno.EISDIR, "Is a directory", "/d/x"), "/d/x: a folder lies where a file should be; "),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/d/x"), "/d/x: a file is where a folder should be; "),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "/d/x"), "/d/x: a folder is where a file should be; "),
         (OSError(errno.ENAMETOOLONG, "File name too long", "/d/x"), "/d/x: the name is too long for its file system"),
         (OSError(errno.EMFILE, "Too many open files", "/d/x"), "/d/x: too many files are open; raise the"),
         (OSError(errno.EACCES, "Failed to open local file '/d/x'. Detail: [errno 13]"), "/d/x: permission denied"),
@@ -107,7 +107,7 @@ def test_what_may_pass_is_told_only_in_the_end(error: OSError, message: str) -> 
 
 @contextmanager
 def as_nobody(folder: Path) -> Iterator[None]:
-    """Without write access to a folder: root is refused nothing, so it becomes another user for a while."""
+    """Without write access to a folder. Root may write anywhere, so it becomes another user meanwhile."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     root = os.geteuid() == 0
     for each in (folder, *folder.parents):
@@ -140,20 +140,20 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     folder = Folder(str(tmp_path / "out"))
-    says = "out: a file lies where a folder should be; move it away, or choose another --output"
+    says = "out: a file is where a folder should be; move it away, or choose another --output"
     with pytest.raises(StorageError, match=says):
         folder.entries()
     for name in ("x", "a/x"):
-        with pytest.raises(StorageError, match="a file lies where a folder should be"):
+        with pytest.raises(StorageError, match="a file is where a folder should be"):
             folder.write(name, b"1")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StorageError, match="folder: a folder lies where a file should be"):
+    with pytest.raises(StorageError, match="folder: a folder is where a file should be"):
         Folder(str(tmp_path)).write("folder", b"1")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "out"]
 
 
 def test_a_file_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A power cut leaves the whole file or none: first its bytes, then its name, then the folder."""
+    """A power cut leaves the whole file or none: its bytes are synced first, then its name, then the folder."""
     happened: list[str] = []
 
     def noted(name: str, call: Callable[..., None]) -> Callable[..., None]:
@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_no_half_file(tmpfs: Path, step: int) -> None:
 
 @pytest.mark.parametrize("room", ["40k", "200k", "280k", "340k", "400k", "460k", "500k"])
 def test_a_run_on_a_full_disk_goes_on_after_space_was_freed(tmpfs: Path, words: dict[str, str], room: str) -> None:
-    """The run needs some 540 KB; it stops wherever the disk is full."""
+    """The run needs about 540 KB. It stops where the disk is full."""
     output = tmpfs / "words"
     subprocess.run(["mount", "-o", f"remount,size={room}", str(tmpfs)], check=True)
     with pytest.raises(
@@ -247,16 +247,16 @@ def test_an_output_deleted_under_the_run(tmp_path: Path) -> None:
     for unit in open_stage(build.work, first):
         do_unit(build.work, first, unit)
     shutil.rmtree(output)
-    with pytest.raises(UserError, match=r"was deleted under the run; start again with --overwrite"):
+    with pytest.raises(UserError, match=r"was deleted during the run; start again with --overwrite"):
         close_stage(build.work, first)
     run_words(output, resume=True)
 
 
-# ---- Damage in `_work`, and how --resume takes it
+# ---- Damage in `_work`, and --resume
 
 
 def cut(path: Path) -> None:
-    """Half of a file, as a power cut leaves it."""
+    """Half of a file, as after a power cut."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -312,7 +312,7 @@ def test_damaged_files_of_a_run_are_told(
         do_unit(build.work, first, unit)
     close_stage(build.work, first)
     how(output / "_work" / name)
-    stages._plan.cache_clear()  # what goes on is another process
+    stages._plan.cache_clear()  # as in another process
     with pytest.raises(UserError, match=f"_work/{name}: {says}"):
         run_words(output, resume=True)
     if then == "delete":

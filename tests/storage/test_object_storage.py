@@ -23,7 +23,7 @@ LARGE = bytes(range(256)) * 4096 * 24  # 24 MiB: an upload of several parts, fro
 
 
 def pending(store: Store, path: str) -> list[str]:
-    """Uploads below a path that were begun and neither finished nor given up."""
+    """Uploads below a path that were begun and neither finished nor aborted."""
     if store.scheme != "s3":
         return []
     client = boto3.client("s3", endpoint_url=f"http://{store.endpoint}")

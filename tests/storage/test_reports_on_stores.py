@@ -1,4 +1,4 @@
-"""The tools that look at datasets, on object stores: the same words as on a disk."""
+"""The tools that show datasets print the same on object stores as on a disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials in an address are refused wherever one is given, and never shown; see test_addresses.py for the forms."""
+"""Credentials in addresses are refused by every option and never shown; test_addresses.py has their forms."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_in_python() -> None:
 
 
 def test_in_a_manifest(tmp_path: Path) -> None:
-    """One that somebody wrote by hand: ours never hold any."""
+    """A manifest that somebody wrote by hand: ours never have credentials."""
     from pipelines.corpus import ChainDataset, documents_of
     from transforms.reports.history import lineage
 

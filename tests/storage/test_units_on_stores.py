@@ -1,4 +1,4 @@
-"""Slices of a step (`--units=I/N`) at once on an object store, which has neither locks nor renames."""
+"""Slices of a stage (`--units=I/N`) at the same time on an object store, which has neither locks nor renames."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_slices_at_once_make_the_same_bytes_as_a_run_on_a_disk(store: Store, tmp
 
 
 def test_a_bucket_that_is_not_there_is_not_held(store: Store) -> None:
-    """What is missing is said where something is written."""
+    """A missing bucket has no lease. Only writing to it is an error."""
     folder = Folder(store.address("out").replace(BUCKET, "nobucket-here"))
     refuse_second(folder)
     assert read_slices(folder) == {}

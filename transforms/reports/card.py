@@ -17,14 +17,14 @@ from schemas.shown import Row
 from transforms.reports.figures import plain, printable
 
 _STEPS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
-"""Bounds of the hubs' size categories, from a thousand rows on."""
+"""The bounds of the hubs' size categories."""
 
 _LICENCES = frozenset(
     {"unknown", "cc0-1.0", "gfdl", "odbl", "odc-by", "pddl", "mit", "apache-2.0", "unlicense", "wtfpl"}
     | {f"cc-by-{version}" for version in ("2.0", "2.5", "3.0", "4.0")}
     | {f"cc-by-{terms}-{version}" for terms in ("sa", "nc", "nd", "nc-sa", "nc-nd") for version in ("3.0", "4.0")}
 )
-"""The hubs' identifiers of licences that texts have; any other is "other", with its name beside it."""
+"""The hubs' identifiers of licences that texts may have. Any other licence is "other", and its name is given too."""
 
 _CARD = jinja2.Template(
     """---
@@ -88,9 +88,9 @@ shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, 
 def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> str:
     """The card's text, Markdown below a YAML header; `rows` are shown as examples.
 
-    The header's `description` tells the contents: `datasets` looks up its cache by the folder's name and the header
-    alone, and would give the rows of another dataset that was written there before. It fails on a split without rows,
-    which the header therefore leaves out.
+    The header's `description` depends on the contents: `datasets` identifies a dataset in its cache by the folder's
+    name and the header alone, and might return the rows of a dataset that was in the folder before. The header leaves
+    out splits without rows, on which `datasets` fails.
     """
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
     header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
@@ -109,7 +109,7 @@ def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> 
 
 
 def _code(lines: Sequence[str]) -> list[str]:
-    """Lines as a block of code by indentation: nothing in them is markup, and no line can end the block."""
+    """Lines as an indented code block: nothing in them is markup, and no line can end the block."""
     return [" " * (4 + len(line) - len(line.lstrip(" "))) + printable(line) for line in lines]
 
 
@@ -128,7 +128,7 @@ def _licence_of_a_record(kind: Kind) -> str:
 
 
 def _header(manifest: Manifest, name: str) -> dict[str, Any]:
-    """What hubs and `datasets` read, in their terms."""
+    """The metadata for hubs and `datasets`, in their terms."""
     found: dict[str, Any] = {"pretty_name": name, **_licences(manifest)}
     kind = manifest.kind
     if kind.parsed:
@@ -159,7 +159,7 @@ def _header(manifest: Manifest, name: str) -> dict[str, Any]:
 
 
 def _feature(field: pa.Field) -> dict[str, Any]:
-    """A column as the header of a card has it."""
+    """A column in the form of the card's header."""
     if pa.types.is_list(field.type):
         of = field.type.value_type
         return {"name": field.name, "list": [_feature(each) for each in of] if pa.types.is_struct(of) else str(of)}
@@ -170,7 +170,7 @@ def _feature(field: pa.Field) -> dict[str, Any]:
 
 
 def _licences(manifest: Manifest) -> dict[str, Any]:
-    """The licences of the texts by the hubs' identifiers; the names of those that have none are put beside them."""
+    """The licences of the texts by the hubs' identifiers, with the names of those that have none."""
     identifiers = {each: re.sub(r"\s+", "-", each.strip().lower()) for each in manifest.licences}
     found = sorted({each if each in _LICENCES else "other" for each in identifiers.values()})
     others = sorted(name for name, identifier in identifiers.items() if identifier not in _LICENCES)
@@ -182,12 +182,16 @@ def _licences(manifest: Manifest) -> dict[str, Any]:
 
 
 def _inline(text: str) -> str:
-    """A name that cannot become markup: on one line, without what Markdown or a table would read as its own."""
+    """A name that cannot become markup: on one line, without the characters that Markdown or a table interprets."""
     return " ".join(re.sub(r"[`|<>\[\]]", " ", text).split())[:200]
 
 
 def _size(rows: int) -> str:
-    """The size category of so many rows: "n<1K", "1K<n<10K" ... "n>1T"."""
+    """The size category of a number of rows.
+
+    >>> [_size(rows) for rows in (999, 1_000, 10**12)]
+    ['n<1K', '1K<n<10K', 'n>1T']
+    """
     place = max(len(str(rows)) - 3, 0)
     if place == 0:
         return f"n<{_STEPS[0]}"

@@ -1,4 +1,4 @@
-"""Numbers, names and tables as people read them: the one place that formats them."""
+"""Formats numbers, names and tables for people."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import io
 from typing import Any
 
 _WIDTH = 10_000
-"""Columns of a table on a stream that is no terminal: nothing is cut or wrapped."""
+"""Columns of a table that does not go to a terminal: nothing is cut or wrapped."""
 
 
 def text_of(table: Any) -> list[str]:
-    """What rich makes of a table, as plain lines, whatever the terminal: for files, pipes and tests."""
-    from rich.console import Console  # workers need figures, but no tables
+    """The plain lines of a rich table, the same on any terminal: for files, pipes and tests."""
+    from rich.console import Console  # workers use this module, but no tables
 
     console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, markup=False, highlight=False, emoji=False)
     console.print(table)
@@ -35,7 +35,7 @@ def size(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part in per cent, with so many digits that neither little nor almost all is hidden: "0.002 %", "99.998 %"."""
+    """A part in per cent, with enough digits to show that it is not 0 or 100: "0.002 %", "99.998 %"."""
     if not whole:
         return "–"
     ratio = part / whole
@@ -65,6 +65,6 @@ def plain(name: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text on one line; what a terminal would obey is spelled out."""
+    """A text on one line. Characters that would control the terminal are escaped."""
     words = " ".join(text.split())
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)

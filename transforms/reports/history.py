@@ -1,4 +1,4 @@
-"""How a dataset came about, from its manifest and those of the datasets that it was made from."""
+"""How a dataset was made, from its manifest and those of the datasets that it was made from."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PARTS = 24
 
 
 class Step(NamedTuple):
-    """What a stage made of what it read; `dataset` is the name of the dataset that the stage belongs to.
+    """The counts of a stage; `dataset` is the name of the dataset that the stage belongs to.
 
-    `counters` are what a stage tells that has no ledger, such as how many it selected.
+    `counters` are for a stage without a ledger, such as the number that it selected; empty otherwise.
     """
 
     dataset: str
@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A part of what a stage read: written (`reason` is empty), or filtered or rejected for a reason."""
+    """A part of what a stage read: what was written (`reason` is empty), or filtered or rejected for a reason."""
 
     kind: str  # "written", "filtered" or "rejected"
     reason: str
@@ -38,9 +38,9 @@ class Branch(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast a stage went: its wall time and the seconds of its workers (0 if unknown), its units, rows and tokens.
+    """The speed of a stage: its wall time and the seconds of its workers (0 if unknown), its units, rows and tokens.
 
-    `rows` and `tokens` are rates: (seconds since the run began, number a second) in equal parts of the time.
+    `rows` and `tokens` are rates: (seconds since the run began, number per second) in equal parts of the time.
     """
 
     stage: str
@@ -54,9 +54,9 @@ class Pace(NamedTuple):
 
 
 def lineage(folder: Folder, manifest: Manifest) -> list[tuple[Folder, Manifest]]:
-    """The datasets that this one was made from, as far as they can be found, and itself last; each once.
+    """The datasets that this one was made from, as far as they can be found, and this one last; each once.
 
-    One that was moved or written again (another fingerprint) is left out.
+    A dataset that was moved or replaced (its fingerprint differs) is left out.
     """
     found: dict[str, tuple[Folder, Manifest]] = {}
 
@@ -83,7 +83,7 @@ def raw_inputs(chain: Sequence[tuple[Folder, Manifest]]) -> list[Input]:
 
 
 def steps(chain: Sequence[tuple[Folder, Manifest]]) -> list[Step]:
-    """The stages of a chain of datasets that counted something, in order."""
+    """The stages of a chain of datasets that read or counted something, in order."""
     return [
         Step(folder.name, stage.name, stage.ledger, {} if stage.ledger else stage.counters)
         for folder, manifest in chain
@@ -93,7 +93,7 @@ def steps(chain: Sequence[tuple[Folder, Manifest]]) -> list[Step]:
 
 
 def branches(ledger: Ledger) -> list[Branch]:
-    """What became of all that was read: written, filtered, rejected, each with the most frequent reason first."""
+    """The parts of what was read: written, filtered, rejected, the most frequent reasons first."""
     found = [Branch("written", "", "", ledger.written)]
     for kind, counts, meanings in (
         ("filtered", ledger.filtered, FILTER_REASONS),
@@ -105,7 +105,7 @@ def branches(ledger: Ledger) -> list[Branch]:
 
 
 def paces(manifest: Manifest) -> list[Pace]:
-    """The pace of each stage, from what the manifest tells of the run; older manifests tell less."""
+    """The pace of each stage, from the manifest's figures of the run. Older manifests have fewer figures."""
     wall, worker = manifest.run.get("wall_seconds", {}), manifest.run.get("seconds", {})
     points = manifest.run.get("throughput", {})
     found = []
@@ -128,10 +128,13 @@ def paces(manifest: Manifest) -> list[Pace]:
 
 
 def _rates(course: Sequence[Sequence[float]], column: int) -> list[tuple[float, float]]:
-    """The rates in equal parts of a stage's time, at their middles; nothing if the column holds nothing.
+    """The rates in equal parts of a stage's time, at their middles; empty if the column has no counts.
 
-    Units end in bursts, as many at once as there are workers; so between two points the work counts as steady, and the
-    parts are fewer than the points.
+    Units end in bursts, one for each worker. So the rate between two points is taken as constant, and there are fewer
+    parts than points. Here are 2 parts of 2 s. At 2 s, half way between 2 rows at 1 s and 6 rows at 3 s, it is 4 rows.
+
+    >>> _rates([(0, 0, 0), (1, 1, 2), (3, 2, 6), (4, 3, 7)], 2)
+    [(1.0, 2.0), (3.0, 1.5)]
     """
     if len(course) < 2 or course[-1][0] <= course[0][0] or not course[-1][column]:
         return []

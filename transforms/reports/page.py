@@ -1,8 +1,8 @@
-"""The report as one HTML page that needs nothing else: no network, no other file.
+"""The report as one HTML page that needs no network and no other file.
 
-What a corpus holds is hostile until shown otherwise. The template escapes all of it; numbers for the charts are JSON in
-a block that no browser runs; the only scripts that run are the two named by their hashes in the content policy, which
-allows no request at all.
+The content of a corpus is untrusted. The template escapes all of it. Numbers for the charts are JSON in a block that
+browsers do not run. The only scripts that run are the two whose hashes are in the content security policy, which allows
+no requests.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from transforms.reports.rejects import Refusal, Reject, ledgers_of, refusals, re
 from transforms.reports.statistics import Categories, Distribution, Histogram, Ranks, survey
 
 _COURSE = 4
-"""So many points make a course; of fewer there are only the totals."""
+"""A stage with fewer points than this has no curve over time, only totals."""
 _EXAMPLES = 3
 _ROWS_OF_TABLE = 40
 _TEXT = 300
 
 
 class Figure(NamedTuple):
-    """A chart: what `charts.js` draws, the words that stand for it, and its numbers as a table."""
+    """A chart: what `charts.js` draws, a description in words, and its numbers as a table."""
 
     title: str
     summary: str
@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A stage and what became of what it read. Without a chart if it passed on all of it, or has no ledger."""
+    """A stage and the parts of what it read. There is no chart if it wrote all of it, or has no ledger."""
 
     step: history.Step
     branches: list[history.Branch]
@@ -54,7 +54,7 @@ class Flow(NamedTuple):
 
 
 class Rejects(NamedTuple):
-    """The rejects of one stage and reason in one dataset, and the first of them."""
+    """The number of rejects of one stage and reason in one dataset, and the first of them."""
 
     dataset: str
     refusal: Refusal
@@ -62,9 +62,9 @@ class Rejects(NamedTuple):
 
 
 def dataset_report(folder: Folder, manifest: Manifest) -> str:
-    """The text of `report.html` for a finished dataset, whose shards lie in the folder.
+    """The text of `report.html` for a finished dataset, whose shards are in the folder.
 
-    Bounded in work and in size: a large dataset is measured by a sample of its row groups, texts are cut, tables end.
+    Time and size are bounded: a sample of a large dataset's row groups is read, texts and tables are cut.
     """
     chain = history.lineage(folder, manifest)
     found = survey(folder, manifest)
@@ -179,7 +179,7 @@ def _flow(step: history.Step) -> Flow:
 
 
 def _funnel(flows: Sequence[Flow]) -> list[tuple[str, int]]:
-    """What was read and what was left on the way, in the units of the stages."""
+    """(unit, number) for what the first stage read, and then wherever the unit or the number changes."""
     found: list[tuple[str, int]] = []
     for flow in flows:
         ledger = flow.step.ledger
@@ -198,7 +198,7 @@ def _figure(found: Distribution) -> Figure:
             return Figure(found.title, f"{found.least:,} {found.unit} throughout", "", None, ("", ""), [])
         summary = (
             f"{found.least:,} to {found.most:,} {found.unit}, median {found.median:,.0f}, mean {found.mean:,.1f}; "
-            f"95 % have {found.p95:,.0f} at most"
+            f"95 % have at most {found.p95:,.0f}"
         )
         labels, counts = [each.label for each in found.bins], [each.times for each in found.bins]
         rows = [(label, f"{count:,}") for label, count in zip(labels, counts, strict=True)]
@@ -242,7 +242,7 @@ def _bars(found: Categories) -> Figure:
 
 
 def _course(unit: str, paces: Sequence[history.Pace]) -> Figure | None:
-    """The rates of the stages over the time of the run; None where the manifest tells too few."""
+    """The rates of the stages over the time of the run; None if the manifest has too few points."""
     series = [(each.stage, each.rows if unit == "rows" else each.tokens) for each in paces]
     drawn = [{"name": stage, "points": points} for stage, points in series if len(points) >= _COURSE]
     if not drawn:
@@ -253,7 +253,7 @@ def _course(unit: str, paces: Sequence[history.Pace]) -> Figure | None:
 
 
 def _rejects(folder: Folder, manifest: Manifest) -> list[Rejects]:
-    """The rejects of a dataset; without examples where their files, or those of an earlier dataset, were deleted."""
+    """The rejects of a dataset; without examples if its files of rejects were deleted."""
     faults = [each for each in refusals(ledgers_of(manifest)) if each.is_fault]
     try:
         examples = reject_examples(folder, reject_files(manifest), faults, most=_EXAMPLES)

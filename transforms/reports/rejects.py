@@ -1,4 +1,4 @@
-"""What a run refused and left out: counts from its ledgers, and examples of its rejects, in bounded work."""
+"""What a run rejected and filtered: counts from its ledgers, and examples of its rejects, in bounded time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reject(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """How much of what a stage read was left out for a reason, by a rule or (`is_fault`) for a fault."""
+    """The number, of `read`, that a stage left out for a reason: by a rule or, if `is_fault`, for a fault."""
 
     stage: str
     reason: str
@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 
 
 def refusals(ledgers: Mapping[str, Ledger]) -> list[Refusal]:
-    """By stage in the order given, rejected before filtered, the most frequent reason first."""
+    """The refusals of ledgers: stages in the order given, rejected before filtered, the most frequent reason first."""
     return [
         Refusal(stage, reason, is_fault, number, ledger.read, ledger.counts)
         for stage, ledger in ledgers.items()
@@ -56,17 +56,16 @@ def ledgers_of(manifest: Manifest) -> dict[str, Ledger]:
 
 
 def reject_files(manifest: Manifest) -> list[str]:
-    """The files of a dataset that hold rejects."""
+    """The files of a dataset that have rejects."""
     return [each.path for each in manifest.sides.get("rejects", []) if each.rows]
 
 
 def reject_examples(
     folder: Folder, files: Iterable[str], faults: Sequence[Refusal], *, most: int
 ) -> dict[tuple[str, str], list[Reject]]:
-    """The first rejects of each (stage, reason) of the faults, `most` of each.
+    """The first rejects of each (stage, reason) of the faults, at most `most` of each.
 
-    `files` are Parquet files of the folder. Reads a batch at a time, ends when all that can be found was found, and
-    opens 64 files at most.
+    `files` are Parquet files of the folder, of which at most 64 are opened. Reading stops when all are found.
     """
     wanted = {(each.stage, each.reason): min(each.number, most) for each in faults}
     found: dict[tuple[str, str], list[Reject]] = {key: [] for key in wanted}

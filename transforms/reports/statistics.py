@@ -1,8 +1,8 @@
-"""A dataset in numbers: distributions of what its rows hold, and sample rows.
+"""A dataset in numbers: distributions of the values of its rows, and sample rows.
 
-However large a dataset is, the work is bounded: at most `SHARDS` shards are opened, evenly spread, and of their row
-groups so many are read, evenly spread too, that the columns needed take about `BUDGET` bytes. The choice depends on
-nothing but the dataset.
+The work is bounded for a dataset of any size: at most `SHARDS` shards are opened, evenly spread. Of their row groups
+some are read, evenly spread too, whose needed columns have about `BUDGET` bytes. The choice depends only on the
+dataset.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NICE = [digit * 10**power for power in range(19) for digit in (1, 2, 5)]
 
 
 class Bin(NamedTuple):
-    """Values from `start` to `end`, both inclusive; `end` is None where the bin is open."""
+    """The number of values (`times`) from `start` to `end`, both inclusive; `end` is None if the bin is open."""
 
     start: int
     end: int | None
@@ -45,7 +45,7 @@ class Bin(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """How often which numbers occur; `values` are counted in `unit`."""
+    """A histogram of whole numbers; `unit` is what they count."""
 
     title: str
     unit: str
@@ -58,7 +58,7 @@ class Histogram(NamedTuple):
 
 
 class Categories(NamedTuple):
-    """The most frequent values with their counts, the count of all others, and how many distinct ones there are."""
+    """The most frequent values with their counts, the count of all others, and the number of distinct values."""
 
     title: str
     unit: str
@@ -68,7 +68,7 @@ class Categories(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """Frequency against rank: (rank, frequency) of some ranks, evenly spread on a logarithmic scale."""
+    """Frequency against rank: (rank, frequency) for some ranks, evenly spread on a logarithmic scale."""
 
     title: str
     unit: str
@@ -79,7 +79,7 @@ Distribution = Histogram | Categories | Ranks
 
 
 class Rows(NamedTuple):
-    """Rows that were read: the columns asked for, where in the dataset each row stands, and the rows of the dataset."""
+    """Rows that were read: some columns, the number of each row in the dataset, and the dataset's number of rows."""
 
     table: pa.Table
     positions: np.ndarray
@@ -91,7 +91,7 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What was found of a dataset: distributions from `rows` of `of` rows, and sample rows."""
+    """Distributions of `rows` of the `of` rows of a dataset, and sample rows."""
 
     rows: int
     of: int
@@ -117,7 +117,7 @@ def survey(folder: Folder, manifest: Manifest, *, samples: int = 10, budget: int
 
 
 class _Group(NamedTuple):
-    """A row group: its place in its file, and the place of its first row in the dataset."""
+    """A row group: its number in its file, and the number of its first row in the dataset."""
 
     reader: pq.ParquetFile
     number: int
@@ -127,7 +127,7 @@ class _Group(NamedTuple):
 
 
 def _groups(folder: Folder, manifest: Manifest, columns: Sequence[str], budget: int, opened: ExitStack) -> list[_Group]:
-    """The row groups to read: of some shards, evenly spread, as many as fit into the budget, evenly spread."""
+    """The row groups to read: of some shards, evenly spread, those that fit into the budget, evenly spread."""
     shards, first = [], 0
     for shard in manifest.shards:
         if shard.rows:
@@ -152,14 +152,18 @@ def _bytes(group: Any, columns: Sequence[str]) -> int:
 
 
 def spread(length: int, number: int) -> list[int]:
-    """At most so many indices of a sequence of that length, evenly spread: the middles of equal parts."""
+    """At most `number` indices of a sequence of this length, evenly spread: the middles of equal parts.
+
+    >>> spread(10, 3)
+    [1, 5, 8]
+    """
     if number >= length:
         return list(range(length))
     return [(2 * place + 1) * length // (2 * number) for place in range(number)]
 
 
 def _first_rows(groups: Sequence[_Group], number: int) -> list[dict[str, Any]]:
-    """The first rows of some row groups: of a shuffled dataset a random sample."""
+    """The first rows of some row groups: a random sample if the dataset is shuffled."""
     chosen = spread(len(groups), number)
     found: list[dict[str, Any]] = []
     for done, place in enumerate(chosen):
@@ -171,7 +175,10 @@ def _first_rows(groups: Sequence[_Group], number: int) -> list[dict[str, Any]]:
 
 
 def _by_rank(groups: Sequence[_Group], number: int) -> list[dict[str, Any]]:
-    """Rows ever further apart: of a dataset in order of frequency some that are frequent and some that are rare."""
+    """Rows at growing distances, for a dataset in order of frequency: frequent ones and rare ones.
+
+    3 of 100 rows are those with the ranks 1, 10 and 100: 100 to the power of 0, 1/2 and 1.
+    """
     starts = np.cumsum([0, *(each.rows for each in groups)])
     total = int(starts[-1])
     if not total:
@@ -186,7 +193,7 @@ def _by_rank(groups: Sequence[_Group], number: int) -> list[dict[str, Any]]:
 
 
 def distribution(measure: Measure, rows: Rows) -> Distribution | None:
-    """What a measure finds of rows; None where nothing can be said."""
+    """The distribution that a measure describes; None if there are no values, or too few rows for it."""
     if measure.of_all and not rows.are_all:
         return None
     values = measure.values(rows.table)
@@ -201,8 +208,8 @@ def distribution(measure: Measure, rows: Rows) -> Distribution | None:
 def histogram(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Histogram | None:
     """The histogram of whole numbers of 0 or more.
 
-    Bins hold one number each where the numbers lie close together; they widen in steps of 1, 2 and 5 where 1 of 100
-    numbers is far from the median; else they are of equal width, the last one open and begun where 1 of 100 lies.
+    If the range is narrow, each bin is one number. If the 99th percentile is far above the median, bins widen in steps
+    of 1, 2 and 5. Otherwise they have equal widths, and the last one is open, from about the 99th percentile on.
     """
     numbers = np.asarray(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
     if not len(numbers):
@@ -213,7 +220,7 @@ def histogram(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Hist
     edges = _edges(least, most, median, p99)
     counts, _ = np.histogram(numbers, bins=[*edges, np.inf])
     last = len(edges) - 1
-    # The width of the last bin is known, and it is open only if something lies above.
+    # The last bin is open only if there are numbers above its width.
     step = edges[-1] - edges[-2] if last else 1
     end = edges[-1] + step - 1
     bins = [Bin(edges[place], edges[place + 1] - 1, int(counts[place])) for place in range(last)]
@@ -224,7 +231,15 @@ def histogram(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Hist
 
 
 def _edges(least: int, most: int, median: float, p99: float) -> list[int]:
-    """The first number of each bin."""
+    """The first number of each bin: a narrow range, one far above its median, any other.
+
+    >>> _edges(least=3, most=6, median=4, p99=6)
+    [3, 4, 5, 6]
+    >>> _edges(least=3, most=900, median=4, p99=300)
+    [2, 5, 10, 20, 50, 100, 200, 500]
+    >>> _edges(least=7, most=120, median=60, p99=100)[:4]  # 5 is the first width for at most 24 bins up to 100
+    [5, 10, 15, 20]
+    """
     if most - least < _NARROW:
         return list(range(least, most + 1))
     if p99 > 20 * max(median, 1):
@@ -237,7 +252,7 @@ def _edges(least: int, most: int, median: float, p99: float) -> list[int]:
 
 
 def categories(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Categories | None:
-    """The most frequent values, ties by the value."""
+    """The most frequent values, ties by value; None if there are none."""
     if not len(values):
         return None
     counts = [(str(each["values"]), int(each["counts"])) for each in pc.value_counts(_whole(values)).to_pylist()]
@@ -247,7 +262,10 @@ def categories(title: str, unit: str, values: pa.Array | pa.ChunkedArray) -> Cat
 
 
 def ranks(title: str, unit: str, rank: np.ndarray, frequency: np.ndarray) -> Ranks | None:
-    """Points of a curve, evenly spread by the logarithm of the rank; `rank` is ascending and begins with 1 or later."""
+    """Points of a curve, evenly spread by the logarithm of the rank; None if there are fewer than two.
+
+    `rank` is ascending and begins with 1 or more. Of 4 points from rank 1 to 1,000, the ranks are 1, 10, 100 and 1,000.
+    """
     if len(rank) < 2:
         return None
     wanted = np.geomspace(rank[0], rank[-1], num=_POINTS)
