@@ -170,6 +170,18 @@ class Stage(ABC):
         `models` are those of the dataset, as its manifest has them.
         """
 
+    def sample(self, folder: Folder) -> Stage:
+        """The same stage for `--plan`: units of raw input are small, what cannot be split is a beginning in `folder`."""
+        return self
+
+    def size(self, unit: Any) -> float:
+        """How much raw input a unit reads, in a measure that is the same for all; 0 if it reads datasets alone."""
+        return 0.0
+
+    def most_rows(self, work: Work) -> int | None:
+        """The most rows that it writes in all, if an option limits them."""
+        return None
+
     def settings(self) -> dict[str, Any]:
         """What of the stage decides its output, for the fingerprint."""
         found: dict[str, Any] = {"version": self.version}
