@@ -1,21 +1,21 @@
 """`--plan`: what a run would make, take and need, measured on a sample of its real input. It knows no stage by name.
 
 The real stages do a part of the input in a temporary folder, then a larger part that holds the one before, and so on
-until the next would take too long. Figures of the whole follow from those of the parts:
+until the next would take too long. The figures of the whole follow from those of the parts:
 
 - A stage whose units name raw input, or files of a dataset, grows with the input.
 - Others bring together what those wrote, and grow by a power of it (Heaps' law). The exponent is that between the last
   two parts.
-- A stage that had as many rows as an earlier one, in each part, has as many in the whole.
+- A stage that had the rows of an earlier one, in each part, has them in the whole.
 - A stage makes no more rows than it says itself (`Stage.most_rows`).
 
-Units are those that the stages plan over datasets of the foreseen size: manifests and completion records with foreseen
-numbers, once for each end of the range and once for the middle.
+Units are those that the stages plan over datasets of the expected size: manifests and completion records with expected
+numbers, and files of the sample.
 
-A range holds how much the units of the sample differ (nine times of ten, were they drawn by lot), what exponents lose
-from part to part, and 15 % or more for the speed of the machine. It does not hold what the sample does not show: input
-that is different elsewhere, duplicates (few meet in a sample), a machine that is busier later. With --resume, the
-figures are those of the whole.
+All is expected three times: as little, as likely and as much as the sample allows. The range holds how much the units
+of the sample differ (Student's t, 90 %), what exponents lose from part to part, and for times an idle machine and one
+20 % slower than now. It does not hold what the sample does not show: input that is different elsewhere, duplicates (few
+meet in a sample), a machine that is busier later. With --resume the figures are those of the whole.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ import json
 import math
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from rich.table import Table
 
@@ -54,21 +52,21 @@ RAW_SECONDS, SECONDS = 20.0, 85.0
 """Seconds for the sample of raw input, and for all."""
 MOST_READ = 256 << 20
 """Bytes in memory of the datasets from which parts are taken."""
-LEAST_SHARDS = 8
-"""Shards of a part, were they smaller than they will be: fewer would not tell how shards differ."""
-GRAINS = 64
-"""Pieces into which a shard is cut, where shards need not mirror those of another dataset."""
-BEAM_SECONDS = np.array([2.0, 4.0, 8.0])
-"""Seconds that Beam takes to start, which a plan does without."""
+PIECES, LEAST_SHARDS = 64, 8
+"""Into how many a shard is cut, where shards need not mirror those of another dataset; shards of a part, at least."""
 BYTES_A_ROW = 250
-"""Memory of a worker for each row that its unit has beyond those of the sample's units."""
+"""Memory of a worker for each row that a unit has beyond those of the sample's."""
+BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
+"""What Beam takes to start, which a plan does without."""
 
-Span = npt.NDArray[np.float64]
-"""Low, middle and high of a quantity. Sums and products take the ends together: a corpus is large in all or in none."""
-Figures = Counter[tuple[str, str]]
-"""What units did, in figures that add up: ("rows", role), ("bytes", role), ("ledger", "read"), ("seconds", "") ..."""
-Foreseen = dict[tuple[str, str], Span]
-"""The same of a stage of the whole."""
+TIME = ("seconds", "")
+
+
+class Figures(dict[tuple[str, str], float]):
+    """What units did, in figures that add up: ("rows", role), ("bytes", role), ("ledger", "read"), TIME ...; else 0."""
+
+    def __missing__(self, key: tuple[str, str]) -> float:
+        return 0.0
 
 
 class Done(NamedTuple):
@@ -78,28 +76,29 @@ class Done(NamedTuple):
     completions: list[Completion]
 
 
-class Part(NamedTuple):
-    """A part of the input that went through stages. `files`: the bytes of the files that units name."""
+@dataclass
+class Part:
+    """A part of the input that goes through stages: datasets by their URI in the run, and what their stages did."""
 
-    size: float
-    done: dict[tuple[str, str], Done]  # by dataset and stage
-    manifests: dict[str, Manifest]
-    files: dict[str, int]
     folder: Folder
-    seconds: float
+    size: float
+    places: dict[str, Folder] = field(default_factory=dict)
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    done: dict[tuple[str, str], Done] = field(default_factory=dict)  # by URI and stage
+    seconds: float = 0.0
+
+    def files(self) -> dict[str, int]:
+        """The bytes of each file that units may name."""
+        return {file.path: file.bytes for manifest in self.manifests.values() for file in published(manifest)}
 
 
 class Line(NamedTuple):
-    """A stage of the whole: its units, what they do, and how long that takes from first to last."""
+    """A stage of the whole; `wall` in seconds."""
 
     stage: Stage
-    units: Span
-    figures: Foreseen
-    wall: Span
-
-    @property
-    def bytes(self) -> Span:
-        return sum((each for (what, _), each in self.figures.items() if what == "bytes"), start=exactly(0))
+    units: int
+    figures: Figures
+    wall: float
 
 
 class Forecast(NamedTuple):
@@ -107,34 +106,9 @@ class Forecast(NamedTuple):
 
     build: DatasetBuild
     lines: list[Line]
-    rows: Span
-    kept: Span
-    passing: Span
-
-
-class Plan(NamedTuple):
-    """What is known before a run. `start`: seconds in which no worker works."""
-
-    forecasts: list[Forecast]
-    share: float
-    seconds: float
-    start: Span
-    worker_memory: Span
-    main_memory: float
-
-    @property
-    def wall(self) -> Span:
-        return sum((line.wall for each in self.forecasts for line in each.lines), start=self.start)
-
-    @property
-    def disk(self) -> Span:
-        """The most bytes at one time: what passes between stages goes when its dataset is done."""
-        kept = np.cumsum([each.kept for each in self.forecasts], axis=0)
-        return np.max([all_kept + each.passing for all_kept, each in zip(kept, self.forecasts, strict=True)], axis=0)
-
-
-def exactly(value: float) -> Span:
-    return np.full(3, float(value))
+    rows: float
+    kept: float
+    passing: float
 
 
 # ---- The sample
@@ -149,180 +123,161 @@ def spread(n: int) -> list[int]:
 
 def grow(run: Callable[[int], Part], sizes: Sequence[float], *, first: int, seconds: float) -> list[Part]:
     """Parts of more and more pieces of such sizes, as long as the next part is expected to end in time."""
-    began, ends = time.monotonic(), list(itertools.accumulate(sizes))
-    number = min(first, len(ends))
-    parts = [run(number)]
-    while number < len(ends):
-        left = seconds - (time.monotonic() - began)
-        # What processes load once makes the first part slow.
-        times = min(8.0, (0.8 if len(parts) > 1 else 1.6) * left / max(parts[-1].seconds, 0.01))
-        larger = bisect.bisect_right(ends, times * ends[number - 1])
-        if times < 1.5 or larger <= number:
-            break
-        number = larger
+    end, ends = time.monotonic() + seconds, list(itertools.accumulate(sizes))
+    number, parts = min(first, len(ends)), list[Part]()
+    while True:
         parts.append(run(number))
-    return parts
+        # What processes load once makes the first part slow.
+        times = (0.8 if len(parts) > 1 else 1.6) * (end - time.monotonic()) / max(parts[-1].seconds, 0.01)
+        if number == len(ends) or times * ends[number - 1] < max(ends[number], 1.5 * ends[number - 1]):
+            return parts
+        number = max(bisect.bisect_right(ends, min(times, 8.0) * ends[number - 1]), number + 1)
 
 
 def moved(build: DatasetBuild, places: Mapping[str, Folder]) -> DatasetBuild:
     """The same build in and from other folders."""
     stages = []
     for stage in build.stages:
-        values = {each.name: getattr(stage, each.name) for each in fields(stage)}  # type: ignore[arg-type]
-        uris = {name: places[value].uri for name, value in values.items() if isinstance(value, str) and value in places}
+        uris = {name: places[value].uri for name, value in locations(stage) if value in places}
         stages.append(replace(stage, **uris))  # type: ignore[type-var]
     return replace(build, output=places[build.output.uri], stages=tuple(stages))
 
 
-def run_part(
-    builds: Sequence[DatasetBuild],
-    executor: Executor,
-    folder: Folder,
-    *,
-    size: float,
-    places: Mapping[str, Folder] = {},
-    files: Mapping[str, int] = {},
-    units: list[Any] | None = None,
-) -> Part:
-    """Do all stages of some builds in a folder; `units`, where given, are those of the first stage."""
+def locations(stage: Stage) -> Iterator[tuple[str, str]]:
+    """The fields of a stage that may say where a dataset lies."""
+    for each in fields(stage):  # type: ignore[arg-type]
+        if "location" in each.metadata and isinstance(value := getattr(stage, each.name), str):
+            yield each.name, value
+
+
+def run_part(builds: Sequence[DatasetBuild], executor: Executor, part: Part, units: list[Any] | None = None) -> Part:
+    """Do all stages of some builds; `units`: those of the first stage, if not all."""
     began = time.monotonic()
-    part = Part(size, {}, {}, dict(files), folder, 0.0)
-    places = {**places, **{build.output.uri: folder / build.output.name for build in builds}}
-    for build in (moved(each, places) for each in builds):
-        build.begin(resume=False)
+    for build in builds:
+        uri = build.output.uri
+        part.places[uri] = part.folder / build.output.name
+        here = moved(build, part.places)
+        here.begin(resume=False)
         if units is not None and not part.done:
-            build.work.stage_folder(build.stages[0].name).write("plan.json", json.dumps(units).encode())
-        for stage in build.stages:
-            executor.run(StageRun(build.work, stage, run="", max_reject_rate=1.0))
-            done = Done(build.work.units(stage.name), build.work.completions(stage.name))
-            part.done[build.output.name, stage.name] = done
-        _link(build.output / WORK, folder / "work" / build.output.name)
-        part.manifests[build.output.name] = manifest = build.finish()
-        published = [*manifest.shards, *itertools.chain(*manifest.sides.values())]
-        part.files.update({file.path: file.bytes for file in published})
-    return part._replace(seconds=time.monotonic() - began)
+            here.work.stage_folder(here.stages[0].name).write("plan.json", json.dumps(units).encode())
+        for stage in here.stages:
+            executor.run(StageRun(here.work, stage, run="", max_reject_rate=1.0))
+            part.done[uri, stage.name] = Done(here.work.units(stage.name), here.work.completions(stage.name))
+        link(here.output / WORK, part.folder / WORK / build.output.name)
+        part.manifests[uri] = here.finish()
+    part.seconds = time.monotonic() - began
+    return part
 
 
-def _link(of: Folder, to: Folder) -> None:
+def link(of: Folder, to: Folder) -> None:
     """The same files in another folder."""
     shutil.copytree(of.path, to.path, copy_function=os.link, dirs_exist_ok=True)
 
 
-def raw_parts(
-    build: DatasetBuild, sampled: DatasetBuild, executor: Executor, folder: Folder, workers: int
-) -> list[Part]:
+def published(manifest: Manifest) -> list[Shard]:
+    return [*manifest.shards, *itertools.chain(*manifest.sides.values())]
+
+
+def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, folder: Folder, first: int) -> list[Part]:
     """Parts of raw input. `sampled`: the build with a first stage of small units."""
-    stage, sample = build.stages[0], sampled.stages[0]
-    units = [[*unit] for unit in sample.plan(build.work)]
-    sizes = [sample.size(sample.Unit(*unit)) or 1.0 for unit in units]
-    whole = raw_size(build)
-    # The first N documents are at the beginning.
-    order = spread(len(units)) if stage.most_rows(build.work) is None else list(range(len(units)))
+    stage = sampled.stages[0]
+    units = list(stage.plan(build.work))
+    # The first N rows are at the beginning.
+    order = spread(len(units)) if build.stages[0].most_rows(build.work) is None else list(range(len(units)))
+    whole, sizes = raw_size(build), [stage.size(units[unit]) or 1.0 for unit in order]
 
     def run(number: int) -> Part:
-        chosen, to = sorted(order[:number]), folder / f"raw{number}"
-        size = sum(sizes[unit] for unit in chosen)
-        if size >= whole:
-            return run_part([build], executor, to, size=whole)
-        return run_part([sampled], executor, to, size=size, units=[units[unit] for unit in chosen])
+        part = Part(folder / f"raw{number}", min(sum(sizes[:number]), whole))
+        if part.size == whole:
+            return run_part([build], executor, part)
+        return run_part([sampled], executor, part, [[*units[unit]] for unit in sorted(order[:number])])
 
-    return grow(run, [sizes[unit] for unit in order], first=workers, seconds=RAW_SECONDS)
+    return grow(run, sizes, first=first, seconds=RAW_SECONDS)
 
 
 def raw_size(build: DatasetBuild) -> float:
-    """The size of all raw input, in the measure of the first stage; the number of its units, if that has none."""
-    stage = build.stages[0]
-    return sum(stage.size(unit) or 1.0 for unit in stage.plan(build.work))
+    """The size of all raw input in the measure of the first stage; its units, where that has none."""
+    return sum(build.stages[0].size(unit) or 1.0 for unit in build.stages[0].plan(build.work))
 
 
 class Source(NamedTuple):
-    """A dataset from which parts are taken: `uri` is how stages name it, `folder` where it lies."""
+    """A dataset from which parts are taken: its URI in the run, and where it lies."""
 
     uri: str
     folder: Folder
     manifest: Manifest
 
+    def read(self, file: Shard) -> pa.Table:
+        with parquet_file(self.folder, file.path) as reader:
+            return reader.read(use_threads=False)
 
-class Grains:
-    """Pieces of datasets that mirror each other, in an order in which any first few of them are evenly spread.
 
-    A piece is a shard of each; where there is one dataset, rows of a shard, of which larger shards are put together.
+class Pieces:
+    """Pieces of datasets that mirror each other, in an order in which any first few are evenly spread.
+
+    A piece is a shard of each; where there is one dataset, some rows of a shard, of which larger shards are made.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
-        shards = sources[0].manifest.shards
+        self._sources, shards = sources, sources[0].manifest.shards
         found: list[tuple[int, int, int, int, list[pa.Table]]] = []
         read, seen, self._largest = 0, 0, 1
         for turn, number in enumerate(spread(len(shards))):
             if read > MOST_READ:
                 break
-            tables = [_read(source, number) for source in sources]
-            here, rows = _bytes(tables), tables[0].num_rows
+            tables = [source.read(source.manifest.shards[number]) for source in sources]
+            here, rows = nbytes(tables), tables[0].num_rows
             read, seen, self._largest = read + here, seen + shards[number].bytes, max(self._largest, here)
-            step = max(-(-rows // GRAINS), 1) if len(sources) == 1 else max(rows, 1)
-            cuts = list(range(0, rows, step)) or [0]
+            step = max(-(-rows // PIECES), 1) if len(sources) == 1 else max(rows, 1)
+            cuts = range(0, max(rows, 1), step)
             for rank, cut in enumerate(spread(len(cuts))):
-                at = cuts[cut]
-                found.append((rank, turn, number, at, [table.slice(at, step) for table in tables]))
-        found.sort(key=lambda grain: grain[:2])
-        self._grains = [(number, at, tables) for _, _, number, at, tables in found]
-        self.sizes = [_bytes(tables) or 1 for _, _, tables in self._grains]
-        self._all = len({number for number, _, _ in self._grains}) == len(shards)
-        self.size = read * sum(shard.bytes for shard in shards) / max(seen, 1) or 1.0
-        """Bytes in memory of all of the datasets."""
+                pieces = [table.slice(cuts[cut], step) if len(sources) == 1 else table for table in tables]
+                found.append((rank, turn, number, cut, pieces))
+        found.sort(key=lambda piece: piece[:2])
+        self._pieces = [(number, cut, tables) for _, _, number, cut, tables in found]
+        self._all = len({number for number, _, _ in self._pieces}) == len(shards)
+        self.sizes = [nbytes(tables) or 1 for _, _, tables in self._pieces]
+        self.size = sum(self.sizes) * sum(shard.bytes for shard in shards) / max(seen, 1) or 1.0
+        """Bytes in memory of all."""
 
-    def take(self, number: int, folder: Folder, *, workers: int) -> tuple[float, dict[str, Folder], dict[str, int]]:
-        """The first pieces as datasets in a folder: their size, where each dataset is now, and the bytes of its files."""
-        grains = sorted(self._grains[:number], key=lambda grain: grain[:2])
-        size = sum(_bytes(tables) for _, _, tables in grains)
+    def take(self, number: int, folder: Folder, *, workers: int) -> Part:
+        """The first pieces as datasets in a folder."""
+        pieces = sorted(self._pieces[:number], key=lambda piece: piece[:2])
+        part = Part(folder, sum(self.sizes[:number]))
         if len(self._sources) > 1 or (number == len(self.sizes) and self._all):
-            groups = [
-                [tables for _, _, tables in group] for _, group in itertools.groupby(grains, lambda each: each[0])
-            ]
+            groups = [list(group) for _, group in itertools.groupby(pieces, lambda piece: piece[0])]
         else:
-            shards = max(math.ceil(size / self._largest), min(max(workers, LEAST_SHARDS), number))
-            cuts = [len(grains) * cut // shards for cut in range(shards + 1)]
-            groups = [[tables for _, _, tables in grains[start:end]] for start, end in itertools.pairwise(cuts)]
-        places, files = {}, Counter[str]()
+            shards = max(math.ceil(part.size / self._largest), min(max(workers, LEAST_SHARDS), number))
+            cuts = [len(pieces) * cut // shards for cut in range(shards + 1)]
+            groups = [pieces[start:end] for start, end in itertools.pairwise(cuts)]
         for place, source in enumerate(self._sources):
-            to = places[source.uri] = folder / source.folder.name
-            tables = [pa.concat_tables([each[place] for each in group]) for group in groups]
-            files.update(_write_sample(source, tables, to, part=size / self.size))
-        return max(size, 1.0), places, dict(files)
+            to = part.places[source.uri] = folder / source.folder.name
+            tables = [pa.concat_tables([tables[place] for _, _, tables in group]) for group in groups]
+            part.manifests[source.uri] = write_dataset(source, tables, to, share=part.size / self.size)
+        return part
 
 
-def _bytes(tables: Iterable[pa.Table]) -> int:
+def nbytes(tables: Iterable[pa.Table]) -> int:
     return sum(table.nbytes for table in tables)
 
 
-def _read(source: Source, number: int) -> pa.Table:
-    with parquet_file(source.folder, source.manifest.shards[number].path) as reader:
-        return reader.read(use_threads=False)
-
-
-def _write_sample(source: Source, tables: Sequence[pa.Table], to: Folder, *, part: float) -> dict[str, int]:
-    """A dataset of some shards, with as much of the side tables and of the counters. Returns the bytes of its files."""
-    manifest = source.manifest
+def write_dataset(source: Source, tables: Sequence[pa.Table], to: Folder, *, share: float) -> Manifest:
+    """A dataset of some shards, with its share of the side tables and of the counters."""
     shards = [_write(table, to, f"data/train-{number:05}.parquet") for number, table in enumerate(tables)]
-    sides = {side: list(_side(source, side, to, part=part)) for side in manifest.sides}
+    sides: dict[str, list[Shard]] = {side: [] for side in source.manifest.sides}
+    for side, files in source.manifest.sides.items():
+        left = math.ceil(sum(file.rows for file in files) * share)
+        for number in spread(len(files)):
+            if left > 0:
+                sides[side].append(_write(source.read(files[number]).slice(0, left), to, files[number].path))
+                left -= sides[side][-1].rows
     stages = [
-        each._replace(counters={name: round(n * part) for name, n in each.counters.items()}) for each in manifest.stages
+        each._replace(counters={name: round(n * share) for name, n in each.counters.items()})
+        for each in source.manifest.stages
     ]
-    to.write(MANIFEST, replace(manifest, splits={"train": shards}, sides=sides, stages=stages).to_json().encode())
-    return {file.path: file.bytes for file in (*shards, *itertools.chain(*sides.values()))}
-
-
-def _side(source: Source, side: str, to: Folder, *, part: float) -> Iterator[Shard]:
-    """So much of a side table, of files evenly spread."""
-    files = source.manifest.sides[side]
-    left = math.ceil(sum(file.rows for file in files) * part)
-    for number in spread(len(files)):
-        if left > 0:
-            with parquet_file(source.folder, files[number].path) as reader:
-                table = reader.read(use_threads=False).slice(0, left)
-            left -= table.num_rows
-            yield _write(table, to, files[number].path)
+    manifest = replace(source.manifest, splits={"train": shards}, sides=sides, stages=stages)
+    to.write(MANIFEST, manifest.to_json().encode())
+    return manifest
 
 
 def _write(table: pa.Table, to: Folder, name: str) -> Shard:
@@ -331,316 +286,326 @@ def _write(table: pa.Table, to: Folder, name: str) -> Shard:
     return Shard(name, table.num_rows, sink.bytes, sink.sha256)
 
 
-# ---- From parts to the whole
+# ---- From parts to the whole; `end` is -1 for as little as the sample allows, 0 for the likeliest, 1 for as much
 
 
 def figures(completions: Iterable[Completion]) -> Figures:
-    """What units did, in figures that add up."""
+    """What units did."""
     found = Figures()
     for each in completions:
-        found["seconds", ""] += each.seconds  # type: ignore[assignment]
-        found.update({("counter", name): number for name, number in each.counters.items()})
+        found[TIME] += each.seconds
+        for name, number in each.counters.items():
+            found["counter", name] += number
         for file in each.files:
             found["rows", file.role] += file.rows
             found["bytes", file.role] += file.bytes
-        for name in ("read", "written") if each.ledger else ():
-            found["ledger", name] += getattr(each.ledger, name)
-        found["ledger", "rejected"] += each.ledger.rejected.total() if each.ledger else 0
+        if each.ledger:
+            found["ledger", "read"] += each.ledger.read
+            found["ledger", "written"] += each.ledger.written
+            found["ledger", "rejected"] += each.ledger.rejected.total()
     return found
 
 
-def rows_of(found: Mapping[tuple[str, str], Any]) -> Any:
-    """The rows that a stage made: those that are published, of a stage that publishes none those for a later one."""
-    roles = [role for what, role in found if what == "rows" and role not in SIDES]
-    chosen = [role for role in roles if role in SPLITS] or roles
-    return sum((found["rows", role] for role in chosen), start=0 * found["seconds", ""])
+def sum_of(found: Figures, what: str, roles: Iterable[str] = ()) -> float:
+    """The sum of a figure over some roles, by default all."""
+    chosen = (number for (name, role), number in found.items() if name == what and (not roles or role in roles))
+    return sum(chosen, start=0.0)
 
 
-def linear(values: Sequence[float], sizes: Sequence[float], whole: Span) -> Span:
+def rows_of(found: Figures) -> float:
+    """The rows that a stage makes: those that are published, or where none are, those that a later stage reads."""
+    roles = {role for what, role in found if what == "rows"} - SIDES.keys()
+    return sum_of(found, "rows", roles & {*SPLITS} or roles or {""})
+
+
+def written(found: Figures) -> float:
+    """What a stage gives to those after it: by its ledger, or its rows."""
+    return found["ledger", "written"] or rows_of(found)
+
+
+def linear(values: Sequence[float], sizes: Sequence[float], whole: float, end: int) -> float:
     """The sum of a quantity over a whole of a size, from units of the sample and their sizes.
 
-    The half width is Student's t (90 %) times the standard error of the ratio value/size, for the share that was not
-    seen. One unit says nothing of how units differ: then it is half.
+    Half the range is Student's t (90 %) times the standard error of the ratio value/size, for the share that was not
+    seen. One unit does not tell how units differ: then it is half of the value.
     """
     value, size, n = sum(values), sum(sizes), len(values)
     if not value:
-        return exactly(0)
-    unseen = max(1 - size / whole[1], 0)
+        return 0.0
     half = 0.5
     if n > 1:
-        variance = sum((v - value / size * s) ** 2 for v, s in zip(values, sizes, strict=True)) * n / size**2
-        half = min(1.65 * (1 + 2 / (n - 1)) * math.sqrt(variance / (n - 1)) / (value / size), 1.0)
-    half *= math.sqrt(unseen)
-    return value * whole / size * np.array([1 / (1 + half), 1, 1 + half])
+        variance = sum((v - value / size * s) ** 2 for v, s in zip(values, sizes, strict=True)) * n / (n - 1)
+        half = min(1.65 * (1 + 2 / (n - 1)) * math.sqrt(variance) / value, 1.0)
+    return value * whole / size * (1 + half * math.sqrt(max(1 - size / whole, 0))) ** end
 
 
-def power(values: Sequence[float], sizes: Sequence[float], whole: Span) -> Span:
-    """What a quantity is at a size, from its values at smaller ones: distinct things grow less than what they are of.
+def power(values: Sequence[float], sizes: Sequence[float], whole: float, end: int) -> float:
+    """A quantity at a size, from its values at smaller ones: there are fewer distinct things than things.
 
-    The exponent falls from part to part. High: it stays; low: it falls twice as much again.
+    Most: the last exponent stays; least: it falls on, by twice what it fell from part to part. Pairs grow faster than
+    what they are pairs of, until all partners are found: then the least is in proportion.
     """
-    if not values[-1]:
-        return exactly(0)
     points = [(math.log(s), math.log(v)) for s, v in zip(sizes, values, strict=True) if v > 0 and s > 0]
     slopes = [max((y1 - y0) / (x1 - x0), 0) for (x0, y0), (x1, y1) in itertools.pairwise(points) if x1 > x0 + 0.05]
-    if not slopes:
-        low, high = 0.5, 1.0
-    elif slopes[-1] > 1:
-        low, high = 1.0, slopes[-1]
-    else:
+    low, high = 0.5, 1.0
+    if slopes:
         high = slopes[-1]
         fall = max(slopes[-2] - high, 0.03) if len(slopes) > 1 else 0.1
-        low = max(high - 2 * fall, min(high, 0.5))
-    times = np.maximum(whole / sizes[-1], 1e-9)
-    return np.sort(values[-1] * times ** np.array([low, (low + high) / 2, high]))
+        low = 1.0 if high > 1 else max(high - 2 * fall, min(high, 0.5))
+    return values[-1] * max(whole / max(sizes[-1], 1), 1e-9) ** ((low + high + end * (high - low)) / 2)
 
 
-def seconds(values: Sequence[float], sizes: Sequence[float], whole: Span) -> Span:
-    """Worker time at a size: in proportion to it, or where parts show that it grows less, between that they allow for.
-
-    That is a power of the size, and a part that grows with it beside one that does not.
-    """
-    value, size = values[-1], sizes[-1]
-    found = value * whole / size
-    if len(values) > 1 and size > sizes[-2] and values[-2] > 0 and value > 0:
-        exponent = min(max(math.log(value / values[-2]) / math.log(size / sizes[-2]), 0), 2)
-        if abs(exponent - 1) > 0.1:
-            slope = max(value - values[-2], 0) / (size - sizes[-2])
-            both = np.sort([value * (whole / size) ** exponent, value + slope * (whole - size)], axis=0)
-            found = np.array([both[0][0], both.mean(axis=0)[1], both[1][2]])
-    # Of moments a sample gives little, and machines are never equally busy.
-    return found * (np.array([0.85, 1, 1.2]) if value > 1 else np.array([0.6, 1, 1.5]))
-
-
-class Measured(NamedTuple):
-    """A stage on parts of the input: their sizes, what it did on each, and the bytes of the files that units name."""
-
-    stage: Stage
-    sizes: list[float]
-    done: list[Done]
-    files: Mapping[str, int]
-
-    @property
-    def values(self) -> list[Figures]:
-        return [figures(each.completions) for each in self.done]
-
-    def reads(self, unit: Sequence[Any]) -> tuple[float, float]:
-        """The bytes of raw input and of files of datasets that a unit reads, 0 where it names none."""
-        return self.stage.size(self.stage.Unit(*unit)), float(sum(self.files.get(name, 0) for name in _names(unit)))
-
-
-def _names(value: Any) -> Iterator[str]:
+def names(value: Any) -> Iterator[str]:
     """The strings in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for each in value:
-            yield from _names(each)
+            yield from names(each)
 
 
-def by_units(measured: Measured, whole: Span, raw: Span) -> Foreseen | None:
-    """The figures of a stage that reads its input unit by unit; None if it does not. `raw`: the size of raw input."""
-    last = measured.done[-1]
-    reads = [measured.reads(unit) for unit in last.units]
-    found: Foreseen = {}
-    for column, all_of_it in enumerate((raw, None)):
-        chosen = [number for number, read in enumerate(reads) if read[column]]
-        weights = [reads[number][column] for number in chosen]
-        target = whole * sum(weights) / measured.sizes[-1] if all_of_it is None else all_of_it
-        each = [figures([last.completions[number]]) for number in chosen]
-        for key in {key for one in each for key in one}:
-            found[key] = found.get(key, exactly(0)) + linear([one[key] for one in each], weights, target)
-    return found or None
+class StageParts(NamedTuple):
+    """A stage as it went on parts of the input, and its units of the whole. `sampled`: as the parts have it."""
+
+    sampled: Stage
+    real: Stage
+    units: list[list[Any]]
+    parts: Sequence[Part]
+    done: list[Done]
+    end: int
+
+    @property
+    def values(self) -> list[Figures]:
+        return [figures(each.completions) for each in self.done]
+
+    @property
+    def sizes(self) -> list[float]:
+        return [part.size for part in self.parts]
+
+    def by_units(self, whole: float) -> Figures:
+        """The figures where it reads its input unit by unit; else none."""
+        files, last, found = self.parts[-1].files(), self.done[-1], Figures()
+        reads = [
+            (self.sampled.size(self.sampled.Unit(*unit)), float(sum(files.get(name, 0) for name in names(unit))))
+            for unit in last.units
+        ]
+        raw = sum(self.real.size(self.real.Unit(*unit)) for unit in self.units)
+        for column in (0, 1):
+            chosen = [number for number, read in enumerate(reads) if read[column]]
+            sizes = [reads[number][column] for number in chosen]
+            target = whole * sum(sizes) / self.sizes[-1] if column else raw
+            each = [figures([last.completions[number]]) for number in chosen]
+            for key in dict.fromkeys(key for one in each for key in one):
+                values = [one[key] for one in each]
+                number = linear(values, sizes, target, self.end)
+                if key == TIME and self.end < 0:  # the first unit of a process loads things for all
+                    typical = statistics.median(v / s for v, s in zip(values, sizes, strict=True))
+                    number = min(number, sum(values) + typical * max(target - sum(sizes), 0))
+                found[key] += number
+        # A unit that is larger than in the sample has fewer distinct things for its size, and packs better.
+        larger = max(whole / self.sizes[-1] * len(last.units) / max(len(self.units), 1), 1.0)
+        less = larger ** ((self.end - 1) / 2 * 0.3) if rows_of(self.values[-1]) != written(self.values[-1]) else 1.0
+        packs = larger ** ((self.end - 1) / 2 * 0.06)
+        for what, role in found:
+            found[what, role] *= {"rows": less, "bytes": less * packs}.get(what, 1.0)
+        return found
+
+    def by_rows(self, whole: float, rows: float) -> Figures:
+        """The figures for so many rows; the bytes of one go on changing as they did between the last parts."""
+        last, sizes = self.values[-1], self.sizes
+        found = Figures({key: value * rows / rows_of(last) for key, value in last.items()})
+        if len(sizes) > 1 and sizes[-1] > sizes[-2]:
+            steps = min(max(math.log(whole / sizes[-1]) / math.log(sizes[-1] / sizes[-2]), 0), 2)
+            for role in [role for what, role in last if what == "bytes" and self.values[-2][what, role]]:
+                before, after = (each["bytes", role] / max(each["rows", role], 1) for each in self.values[-2:])
+                change = min(max((after / before) ** steps, 0.6), 2.0)
+                found["bytes", role] *= change ** ((1 + self.end if change > 1 else 1 - self.end) / 2)
+        return found
+
+    def by_base(self, base: Sequence[float], whole: float) -> Figures:
+        """The figures where it brings together what the first stage of its dataset gave: so much of it, and the whole.
+
+        What is bounded in each unit grows with the units.
+        """
+        more, last = len(self.units) / max(len(self.done[-1].units), 1) * (self.end >= 0), self.values[-1]
+        return Figures(
+            {
+                key: max(power([each[key] for each in self.values], base, whole, self.end), more * value)
+                for key, value in last.items()
+            }
+        )
 
 
-def by_power(values: Sequence[Figures], sizes: Sequence[float], whole: Span) -> Foreseen:
-    """The figures of a stage that brings together what others wrote, by the size of that."""
-    return {key: power([each[key] for each in values], sizes, whole) for key in values[-1]}
+class World:
+    """The datasets of a run as they are expected at one end of the range, each on the ground of those before.
 
+    They lie in a folder, as far as stages plan from them.
+    """
 
-def by_rows(values: Sequence[Figures], sizes: Sequence[float], whole: Span, rows: Span) -> Foreseen:
-    """The figures of a stage of which the rows are known; bytes a row go on as they changed between the last parts."""
-    last = values[-1]
-    found = {key: value * rows / rows_of(last) for key, value in last.items()}
-    for role in [role for what, role in last if what == "bytes"] if len(values) > 1 and sizes[-1] > sizes[-2] else ():
-        a_row = [each["bytes", role] / max(each["rows", role], 1) for each in values[-2:]]
-        change = a_row[1] / a_row[0] if a_row[0] else 1.0
-        steps = min(max(math.log(whole[1] / sizes[-1]) / math.log(sizes[-1] / sizes[-2]), 0), 2)
-        change = min(max(change**steps, 0.6), 2.0)
-        found["bytes", role] = np.sort(found["bytes", role] * [1, change**0.5, change])
-    return found
-
-
-class Forecaster:
-    """Foresees the datasets of a run one after the other; each builds on what was foreseen of those before."""
-
-    def __init__(self, folder: Folder, workers: int) -> None:
-        self._folders = [folder / end for end in ("low", "middle", "high")]
-        self._workers = workers
-        self._places: list[dict[str, Folder]] = [{}, {}, {}]
-        self._rows: list[tuple[list[int], Span]] = []  # of each stage so far: in the parts, in the whole
+    def __init__(self, folder: Folder, end: int, *, workers: int, busy: float) -> None:
+        self._folder, self._end, self._workers, self._busy = folder, end, workers, busy
+        self._places: dict[str, Folder] = {}
+        # Of each stage so far: its rows in the parts, those expected, and the share that was left by limits until then.
+        self._rows: list[tuple[list[float], float, float]] = []
+        self._left = 1.0
         self.more_memory = 0.0
 
-    def dataset(self, build: DatasetBuild, sampled: DatasetBuild, parts: Sequence[Part], whole: Span) -> Forecast:
-        """A dataset of a whole of some size, from parts of it. `sampled`: the build as the parts have it."""
-        name, last = build.output.name, parts[-1]
-        for places, folder in zip(self._places, self._folders, strict=True):
-            places[build.output.uri] = folder / name
-            _link(last.folder / name, folder / name)
-            _link(last.folder / "work" / name, folder / name / WORK)
-        ends = [moved(build, places) for places in self._places]
+    def dataset(self, build: DatasetBuild, sampled: DatasetBuild, parts: Sequence[Part], whole: float) -> Forecast:
+        """A dataset of which parts were made, of input of a size. `sampled`: the build as the parts have it."""
+        uri, last = build.output.uri, parts[-1]
+        to = self._places[uri] = self._folder / build.output.name
+        link(last.places[uri], to)
+        link(last.folder / WORK / build.output.name, to / WORK)
+        here = moved(build, self._places)
         lines: list[Line] = []
-        first: tuple[list[float], Span] | None = None
-        for number, stage in enumerate(sampled.stages):
-            done = [part.done[name, stage.name] for part in parts]
-            measured = Measured(stage, [part.size for part in parts], done, last.files)
-            units, grown = self._stage(measured, ends, number, whole, first)
-            first = first or ([_base(each) for each in measured.values], _base(grown))
-            lines.append(self._line(measured, np.array([float(len(each)) for each in units]), grown, first))
-        return self._publish(build, lines, ends, last)
+        base: tuple[list[float], float] | None = None
+        for stage, real in zip(sampled.stages, here.stages, strict=True):
+            done = [part.done[uri, stage.name] for part in parts]
+            units = [[*unit] for unit in real.plan(here.work)]
+            stages = StageParts(stage, real, units, parts, done, self._end)
+            expected = self._expect(stages, here.work, whole, base)
+            base = base or ([written(each) for each in stages.values], written(expected))
+            _write_stage(here.work, stage, units, done[-1].completions, expected)
+            lines.append(self._line(stages, expected, base))
+        return self._publish(build, here, lines, last)
 
-    def _stage(
-        self,
-        measured: Measured,
-        ends: Sequence[DatasetBuild],
-        number: int,
-        whole: Span,
-        first: tuple[list[float], Span] | None,
-    ) -> tuple[list[list[list[Any]]], Foreseen]:
-        """The units and figures of a stage. `first`: what the first of its dataset writes, in the parts and the whole."""
-        stages, works = [each.stages[number] for each in ends], [each.work for each in ends]
-        units = [[[*unit] for unit in each.plan(work)] for each, work in zip(stages, works, strict=True)]
-        values, sizes = measured.values, measured.sizes
-        more_units = np.array([len(each) for each in units]) / max(len(measured.done[-1].units), 1)
-        rows = [rows_of(each) for each in values]
-        same = next((foreseen for of_parts, foreseen in reversed(self._rows) if rows[-1] and of_parts == rows), None)
-        raw = [sum(each.size(each.Unit(*unit)) for unit in of) for each, of in zip(stages, units, strict=True)]
-        if same is not None:
-            grown = by_rows(values, sizes, whole, same)
-        elif found := by_units(measured, whole, np.array(raw)):
-            grown = found
-            larger = max(whole[1] / sizes[-1] / max(more_units[1], 1e-9), 1.0)
-            if rows[-1] != values[-1]["ledger", "written"]:  # distinct things of a unit, and units that are larger
-                grown = {key: each * larger ** self._less(measured) for key, each in grown.items()}
-            for what, role in grown:
-                if what == "bytes":  # larger files pack better
-                    grown[what, role] = np.sort(grown[what, role] * larger ** np.array([-0.06, -0.03, 0]))
-        elif first is None:
-            grown = {key: value * more_units for key, value in values[-1].items()}
+    def _expect(self, of: StageParts, work: Work, whole: float, base: tuple[list[float], float] | None) -> Figures:
+        """The figures of a stage. `base`: what the first of its dataset gave in the parts, and is expected to give."""
+        last, rows, end = of.values[-1], [rows_of(each) for each in of.values], self._end
+        by_units = of.by_units(whole)
+        same = next((each for each in reversed(self._rows) if rows[-1] and each[0] == rows), None)
+        if same:
+            # What limits have left out since may be missing here as well.
+            expected = of.by_rows(whole, same[1] * (self._left / same[2]) ** ((1 - end) / 2))
+        elif by_units:
+            expected = by_units
+            if rows[-1] != written(last):  # nor has a unit more of a thing than there are
+                for key in [key for key in expected if key[0] in ("rows", "bytes")]:
+                    expected[key] *= self._left ** ((1 - end) / 2)
         else:
-            grown = by_power(values, *first)
-            # What is bounded in each unit grows with the units.
-            least = np.array([0, 1, 1]) * more_units
-            grown = {key: np.maximum(each, least * values[-1][key]) for key, each in grown.items()}
-        if not any(raw) or first is None:
-            grown["seconds", ""] = seconds([each["seconds", ""] for each in values], sizes, whole)
-        bounds = [each.most_rows(work) for each, work in zip(stages, works, strict=True)]
-        bound = np.array([math.inf if each is None else each for each in bounds])
-        within = np.minimum(bound / np.maximum(rows_of(grown), 1), 1)
-        grown = {key: np.sort(each * within) for key, each in grown.items()}
-        self._rows.append((rows, rows_of(grown)))
-        for end, work in enumerate(works):
-            _write_work(work, measured, units[end], {key: each[end] for key, each in grown.items()})
-        return units, grown
+            expected = of.by_base(*(base or ([len(each.units) for each in of.done], len(of.units))))
+        if whole > 1.01 * of.sizes[-1]:  # how files pack
+            for key in [key for key in expected if key[0] == "bytes"]:
+                expected[key] *= (1.2 if same else 1.08) ** end
+        if same or not by_units:  # time goes with the rows, or with the input
+            times = sorted([expected[TIME], (by_units or {TIME: last[TIME] * whole / of.sizes[-1]})[TIME]])
+            expected[TIME] = times[0] ** ((1 - end) / 2) * times[1] ** ((1 + end) / 2)
+        # Of moments a sample tells little, and machines are never equally busy.
+        expected[TIME] *= (1.2 if last[TIME] > 1 else 1.5) ** end / (self._busy if end < 0 else 1)
+        most = of.real.most_rows(work)
+        left = 1.0 if most is None else min(most / max(rows_of(expected), 1), 1)
+        self._left *= 1.0 if by_units else left
+        self._rows.append((rows, rows_of(expected) * left, self._left))
+        return Figures({key: number * left for key, number in expected.items()})
 
-    def _less(self, measured: Measured) -> Span:
-        """The exponents by which figures of a unit of more input grow less than it does."""
-        units = [len(each.units) for each in measured.done]
-        slopes = [0.6, 1.0]
-        if len(units) > 1 and units[-1] == units[-2] and measured.sizes[-1] > 1.2 * measured.sizes[-2]:
-            before, after = (max(rows_of(each), 1) for each in measured.values[-2:])
-            slope = min(math.log(after / before) / math.log(measured.sizes[-1] / measured.sizes[-2]), 1.0)
-            slopes = [slope - 0.1, slope]
-        return np.array([slopes[0], sum(slopes) / 2, slopes[1]]) - 1
-
-    def _line(self, measured: Measured, units: Span, grown: Foreseen, first: tuple[list[float], Span]) -> Line:
-        work, n = grown["seconds", ""], np.maximum(units, 1)
-        at_once = np.minimum(n, self._workers)
+    def _line(self, of: StageParts, expected: Figures, base: tuple[list[float], float]) -> Line:
+        n, seconds = max(len(of.units), 1), expected[TIME]
+        at_once = min(n, self._workers)
         # Workers that take the next unit as soon as they are free end within one unit of each other.
-        wall = work / at_once + work / n * (1 - 1 / at_once) * np.array([0, 0.5, 1])
-        # A unit holds its part of what it makes, or of what the first stage made.
-        seen = max(rows_of(measured.values[-1]), first[0][-1]) / max(len(measured.done[-1].units), 1)
-        rows = max(rows_of(grown)[2], first[1][2]) / n[1]
-        self.more_memory = max(self.more_memory, (rows - seen) * BYTES_A_ROW)
-        return Line(measured.stage, units, grown, wall)
+        wall = seconds / at_once + seconds / n * (1 - 1 / at_once) * (1 + self._end) / 2
+        # A unit holds its part of what it makes, or of what the first stage gave.
+        here = max(rows_of(of.values[-1]), base[0][-1]) / max(len(of.done[-1].units), 1)
+        there = max(rows_of(expected), base[1]) / n
+        self.more_memory = max(self.more_memory, (there - here) * BYTES_A_ROW)
+        return Line(of.sampled, len(of.units), expected, wall)
 
-    def _publish(self, build: DatasetBuild, lines: list[Line], ends: Sequence[DatasetBuild], last: Part) -> Forecast:
-        """The dataset that stages wrote; also its manifest at each end."""
-        manifest = last.manifests[build.output.name]
-        made = figures(each for line in lines for each in last.done[build.output.name, line.stage.name].completions)
-        sides = [file for files in manifest.sides.values() for file in files]
+    def _publish(self, build: DatasetBuild, here: DatasetBuild, lines: list[Line], last: Part) -> Forecast:
+        """The dataset that stages wrote; its manifest, of files of the sample again and again."""
+        uri, manifest = build.output.uri, last.manifests[build.output.uri]
+        made = [figures(last.done[uri, line.stage.name].completions) for line in lines]
 
-        def kept(what: str, roles: Iterable[str], published: float) -> Span:
-            """Of what was written in some roles; some of it may take the place of other."""
-            keys = [(what, role) for role in roles]
-            times = published / max(sum(made[key] for key in keys), 1)
-            return times * sum((line.figures.get(key, exactly(0)) for line in lines for key in keys), start=exactly(0))
+        def kept(what: str, roles: Iterable[str], in_part: float) -> float:
+            """What was written in some roles, less what took the place of other."""
+            whole = sum(sum_of(line.figures, what, roles) for line in lines)
+            return whole * in_part / max(sum(sum_of(each, what, roles) for each in made), 1)
 
         rows = kept("rows", SPLITS, manifest.rows)
-        size = kept("bytes", [*SPLITS, *SIDES], sum(file.bytes for file in [*manifest.shards, *sides]))
-        shards = sum((self._shards(line, last.done[build.output.name, line.stage.name]) for line in lines), exactly(0))
-        for end, of in enumerate(ends):
-            _write_manifest(of.output, manifest, lines, end, rows=rows[end], shards=max(round(shards[end]), 1))
-        written = sum((line.bytes for line in lines), start=exactly(0))
-        return Forecast(build, lines, rows, size, np.maximum(written - size, 0))
+        size = kept("bytes", [*SPLITS, *SIDES], sum(file.bytes for file in published(manifest)))
+        shards = max(sum(self._shards(line, last.done[uri, line.stage.name]) for line in lines), 1)
+        files = itertools.islice(itertools.cycle(manifest.shards or [Shard("", 0, 0, "")]), shards)
+        reports, sides = [], dict(manifest.sides)
+        for line in lines:
+            reports.append(
+                StageReport(line.stage.name, line.stage.version, line.units, *_ledger(line.stage, line.figures))
+            )
+            for side in {name for what, name in line.figures if what == "rows"} & sides.keys():
+                times = round(line.figures["rows", side] / max(manifest.side_rows(side), 1))
+                sides[side] = sides[side] * max(times, 1)
+        splits = {"train": [file._replace(rows=round(rows / shards)) for file in files]}
+        expected = replace(manifest, splits=splits, sides=sides, stages=reports)
+        here.output.write(MANIFEST, expected.to_json().encode())
+        return Forecast(build, lines, rows, size, max(sum(sum_of(line.figures, "bytes") for line in lines) - size, 0))
 
-    def _shards(self, line: Line, done: Done) -> Span:
-        """The shards that a stage publishes: as many a unit as in the sample, but raw input makes as many as are full."""
+    def _shards(self, line: Line, done: Done) -> int:
+        """The shards of a stage: as many a unit as in the sample, but of raw input as many as become full."""
         files = [
             file for each in done.completions for file in each.files if file.role in SPLITS and not file.supersedes
         ]
         if not files or not line.stage.size(line.stage.Unit(*done.units[0])):
-            return line.units * len(files) / max(len(done.units), 1)
-        grown = sum(line.figures.get(("bytes", role), exactly(0)) for role in SPLITS)
-        full = max(file.bytes for file in files)
-        same = grown[1] == sum(file.bytes for file in files)
-        return exactly(len(files)) if same else np.maximum(grown / full + line.units / 2, line.units)
+            return round(line.units * len(files) / max(len(done.units), 1))
+        size = sum_of(line.figures, "bytes", SPLITS)
+        if abs(size / sum(file.bytes for file in files) - 1) < 1e-9:  # all of it
+            return len(files)
+        full = size / max(file.bytes for file in files)
+        return max(round(full + line.units * (1 + self._end) / 4), line.units)
 
 
-def _base(found: Mapping[tuple[str, str], Any]) -> Any:
-    """How much a first stage gives to those after it: what its ledger wrote, or its rows."""
-    return found["ledger", "written"] if ("ledger", "written") in found else rows_of(found)
+def _ledger(stage: Stage, found: Figures) -> tuple[Ledger, dict[str, int]]:
+    """The ledger and the counters of a stage."""
+    ledger = Ledger(stage.counts, round(found["ledger", "read"]), round(found["ledger", "written"]))
+    return ledger, {name: round(number) for (what, name), number in found.items() if what == "counter"}
 
 
-def _write_work(
-    work: Work, measured: Measured, units: Sequence[list[Any]], found: Mapping[tuple[str, str], float]
-) -> None:
-    """A stage as if it were done: its plan, and one completion record with the files of the sample."""
-    done, folder = measured.done[-1].completions, work.stage_folder(measured.stage.name)
-    made = figures(done)
+def _write_stage(work: Work, stage: Stage, units: list[Any], done: Sequence[Completion], found: Figures) -> None:
+    """A stage as if it were done: its plan, and one completion record, with the files of the sample."""
+    made, folder = figures(done), work.stage_folder(stage.name)
     files = [
         file._replace(rows=round(file.rows * found["rows", file.role] / max(made["rows", file.role], 1)))
         for each in done
         for file in each.files
     ]
-    read, written = (round(found.get(("ledger", name), 0)) for name in ("read", "written"))
-    counters = {name: round(number) for (what, name), number in found.items() if what == "counter"}
-    record = Completion(0, files, Ledger(measured.stage.counts, read, written), counters, 0.0)
+    record = Completion(0, files, *_ledger(stage, found), 0.0)
     folder.write("plan.json", json.dumps(units).encode())
     folder.write("completions.json", json.dumps([json.loads(record.to_json())]).encode())
 
 
-def _write_manifest(
-    to: Folder, manifest: Manifest, lines: Sequence[Line], end: int, *, rows: float, shards: int
-) -> None:
-    """The manifest of a dataset as if it were done; its files are those of the sample, again and again."""
-    files = itertools.islice(itertools.cycle(manifest.shards or [Shard("", 0, 0, "")]), shards)
-    splits = {"train": [file._replace(rows=round(rows / shards)) for file in files]}
-    reports, sides = [], {}
-    for line in lines:
-        found = {key: round(each[end]) for key, each in line.figures.items()}
-        counters = {name: number for (what, name), number in found.items() if what == "counter"}
-        ledger = Ledger(line.stage.counts, found.get(("ledger", "read"), 0), found.get(("ledger", "written"), 0))
-        reports.append(StageReport(line.stage.name, line.stage.version, round(line.units[end]), ledger, counters))
-        for side, of_sample in manifest.sides.items():
-            if wanted := found.get(("rows", side), 0):
-                have = sum(file.rows for file in of_sample)
-                times = max(round(wanted / max(have, 1)), 1)
-                sides[side] = of_sample * times
-    to.write(MANIFEST, replace(manifest, splits=splits, sides=sides, stages=reports).to_json().encode())
-
-
 # ---- The plan
+
+
+Ends = tuple[float, ...]
+"""A quantity as expected at the ends of the range and in the middle, sorted."""
+
+
+class Plan(NamedTuple):
+    """What is known before a run. `forecasts`: the datasets as expected at each end, and in the middle."""
+
+    forecasts: list[list[Forecast]]
+    share: float
+    seconds: float
+    start: Ends  # seconds in which no worker works
+    worker_memory: Ends
+    main_memory: float
+
+    def each(self, figure: Callable[[list[Forecast]], float]) -> Ends:
+        return tuple(sorted(map(figure, self.forecasts)))
+
+    @property
+    def wall(self) -> Ends:
+        stages = self.each(lambda forecasts: sum(line.wall for each in forecasts for line in each.lines))
+        return tuple(map(sum, zip(self.start, stages, strict=True)))
+
+    @property
+    def disk(self) -> Ends:
+        """The most bytes at one time: what passes between stages goes when its dataset is done."""
+
+        def most(forecasts: list[Forecast]) -> float:
+            kept = itertools.accumulate(each.kept for each in forecasts)
+            return max(so_far + each.passing for so_far, each in zip(kept, forecasts, strict=True))
+
+        return self.each(most)
+
+    def memory(self, workers: int) -> Ends:
+        return tuple(each * workers + self.main_memory for each in self.worker_memory)
 
 
 def plan(
@@ -650,68 +615,55 @@ def plan(
     *,
     workers: int,
 ) -> Plan:
-    """Measure a sample of the input of the datasets `todo`, and foresee them. `chain`: all datasets of the run in order."""
+    """Measure a sample of the input of the datasets `todo`. `chain`: all datasets of the run in order."""
     began, worked = time.monotonic(), time.process_time()
-    builds = [build for _, build in chain[next(n for n, (_, each) in enumerate(chain) if each in todo) :] if build]
-    made = {build.output.uri for build in builds}
-    read = {uri for build in builds for stage in build.stages for uri in _places_read(stage)}
-    given = [Source(each.uri, each, read_manifest(each)) for each, _ in chain if each.uri in read - made]
-    last: list[Part] = []
+    # How much slower than on an idle machine, by what waits for the processors before this begins.
+    busy = max((os.getloadavg()[0] + workers) / (os.cpu_count() or 1), 1.0)
+    first = next(number for number, (_, build) in enumerate(chain) if build in todo)
+    builds = [build for _, build in chain[first:] if build]
+    read = {uri for build in builds for stage in build.stages for _, uri in locations(stage)}
+    given = [Source(each.uri, each, read_manifest(each)) for each, _ in chain[:first] if each.uri in read]
     with tempfile.TemporaryDirectory(prefix="phrasemill-plan-") as temp, executor:
-        folder = Folder(temp)
-        forecaster = Forecaster(folder, workers)
+        folder, measured, part_of_raw = Folder(temp), list[Part](), 1.0
+        forecasts: list[list[Forecast]] = [[], [], []]
+        worlds = [World(folder / f"world{end}", end, workers=workers, busy=busy) for end in (-1, 0, 1)]
         sampled = [
-            replace(build, stages=tuple(stage.sample(folder / stage.name) for stage in build.stages))
-            for build in builds
+            replace(each, stages=tuple(stage.sample(folder / stage.name) for stage in each.stages)) for each in builds
         ]
-        forecasts, times, part_of_raw = [], exactly(1), 1.0
+        times = [1.0, 1.0, 1.0]
         if not given:
+            whole, uri = raw_size(builds[0]), builds[0].output.uri
             parts = raw_parts(builds[0], sampled[0], executor, folder, workers)
-            whole = raw_size(builds[0])
-            forecasts.append(forecaster.dataset(builds[0], sampled[0], parts, exactly(whole)))
-            last, part_of_raw = parts[-1:], parts[-1].size / whole
-            name, manifest = builds[0].output.name, parts[-1].manifests[builds[0].output.name]
-            times = forecasts[0].kept / max(_kept_bytes(manifest), 1)
-            given = [Source(builds[0].output.uri, parts[-1].folder / name, manifest)]
+            measured, part_of_raw = parts[-1:], parts[-1].size / whole
+            given = [Source(uri, parts[-1].places[uri], parts[-1].manifests[uri])]
+            for world, found in zip(worlds, forecasts, strict=True):
+                found.append(world.dataset(builds[0], sampled[0], parts, whole))
+            made = max(sum(file.bytes for file in published(given[0].manifest)), 1)
+            times = [found[0].kept / made for found in forecasts]
             builds, sampled = builds[1:], sampled[1:]
         if builds:
-            grains = Grains([each for each in given if each.manifest.kind.order == "source"] or given)
+            pieces = Pieces([each for each in given if each.manifest.kind.order == "source"] or given)
 
             def run(number: int) -> Part:
-                to = folder / f"part{number}"
-                size, places, files = grains.take(number, to, workers=workers)
-                return run_part(sampled, executor, to, size=size, places=places, files=files)
+                return run_part(sampled, executor, pieces.take(number, folder / f"part{number}", workers=workers))
 
-            parts = grow(run, grains.sizes, first=workers, seconds=SECONDS - (time.monotonic() - began))
-            for build, as_sampled in zip(builds, sampled, strict=True):
-                forecasts.append(forecaster.dataset(build, as_sampled, parts, times * grains.size))
-            last.append(parts[-1])
-            part_of_raw *= parts[-1].size / grains.size
-    completions = [each for part in last for done in part.done.values() for each in done.completions]
-    peak = max(each.peak_memory for each in completions)
-    at_work = sum(
-        sum(each.seconds for each in done.completions) / max(min(len(done.units), workers), 1)
-        for part in last
-        for done in part.done.values()
-    )
+            parts = grow(run, pieces.sizes, first=workers, seconds=SECONDS - (time.monotonic() - began))
+            measured, part_of_raw = [*measured, parts[-1]], part_of_raw * parts[-1].size / pieces.size
+            for world, found, more in zip(worlds, forecasts, times, strict=True):
+                for build, as_sampled in zip(builds, sampled, strict=True):
+                    found.append(world.dataset(build, as_sampled, parts, more * pieces.size))
+    done = [each for part in measured for each in part.done.values()]
+    at_work = sum(figures(each.completions)[TIME] / max(min(len(each.units), workers), 1) for each in done)
+    idle = worked + max(sum(part.seconds for part in measured) - at_work, 0)
+    peak = max(each.peak_memory for one in done for each in one.completions)
     return Plan(
-        [each for each in forecasts if each.build in todo],
+        [[each for each in found if each.build in todo] for found in forecasts],
         share=min(part_of_raw, 1.0),
         seconds=time.monotonic() - began,
-        start=(worked + max(sum(part.seconds for part in last) - at_work, 0)) * np.array([0.7, 1, 1.3]) + BEAM_SECONDS,
-        worker_memory=peak + forecaster.more_memory * np.array([0, 0.5, 1]),
+        start=tuple(idle * 1.3**end + BEAM_SECONDS[end] for end in (-1, 0, 1)),
+        worker_memory=tuple(peak + worlds[2].more_memory * share for share in (0.0, 0.5, 1.0)),
         main_memory=peak_memory(),
     )
-
-
-def _places_read(stage: Stage) -> set[str]:
-    """What may be the datasets that a stage reads."""
-    values = (getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata)  # type: ignore[arg-type]
-    return {value for value in values if isinstance(value, str)}
-
-
-def _kept_bytes(manifest: Manifest) -> int:
-    return sum(file.bytes for file in [*manifest.shards, *itertools.chain(*manifest.sides.values())])
 
 
 def show(
@@ -728,79 +680,79 @@ def show(
     if not todo:
         print("nothing to do: all is there already")
         return
-    print(
-        f"measuring a sample of the input, {SECONDS:.0f} s or more where a document alone takes long ...",
-        file=sys.stderr,
-    )
+    long = "more where one document takes long"
+    print(f"measuring a sample of the input, at most about {SECONDS:.0f} s ({long}) ...", file=sys.stderr)
     found = plan(chain, todo, executor, workers=workers)
     free, available = free_disk(chain[-1][0], [build.output for build in todo]), available_memory()
-    print("\n".join(text(found, free, available, local=local, workers=workers)))
+    lines = [*text(found, free, available, local=local, workers=workers)]
     if local:
-        print("\n".join(warnings(found, free, available, workers=workers, max_reject_rate=max_reject_rate)))
-    print(f"\nto run it: {run}")
+        lines += warnings(found, free, available, workers=workers, max_reject_rate=max_reject_rate)
+    print("\n".join([*lines, "", f"to run it: {run}"]))
 
 
 def text(found: Plan, free: int | None, available: int, *, local: bool, workers: int) -> Iterator[str]:
-    """What a run makes, takes and needs. `free`: bytes of the disk, None on a store that does not say."""
-    whole = found.share >= 1
-    what = "all of the input" if whole else f"{share(found.share, 1)} of the input"
-    yield f"measured on {what}, in {roughly(found.seconds)}" + ("" if whole else '; "a-b": likely to be between')
-    yield ""
+    """What a run makes, takes and needs. `free`: bytes of the disk, None for a store that does not say."""
+    measured = "all of" if found.share >= 1 else f"{share(found.share, 1)} of"
+    yield f'measured on {measured} the input, in {roughly(found.seconds)}; "a-b": likely to be between'
     table = Table(box=None, pad_edge=False)
     for name in ("", "units", "rows", "writes", "worker time", *(["time"] if local else [])):
         table.add_column(name, justify="right" if name else "left")
-    for each in found.forecasts:
-        rows = f"{between(each.rows, rounded)} {each.build.kind.rows}"
-        table.add_row(str(each.build.output), "", rows, f"{between(each.kept, size)} kept")
-        for line in each.lines:
-            cells = between(line.units, rounded), between(rows_of(line.figures), rounded), between(line.bytes, size)
-            times = between(line.figures["seconds", ""], roughly), between(line.wall, roughly)
-            table.add_row(f"  {line.stage.name}", *cells, *times[: 1 + local])
-    work = sum((line.figures["seconds", ""] for each in found.forecasts for line in each.lines), start=exactly(0))
-    kept = sum((each.kept for each in found.forecasts), start=exactly(0))
-    table.add_row("in all", "", "", f"{between(kept, size)} kept", between(work, roughly), between(found.wall, roughly))
-    yield from text_of(table)
-    yield ""
+    for forecast in zip(*found.forecasts, strict=True):
+        rows, kept = (sorted(getattr(each, name) for each in forecast) for name in ("rows", "kept"))
+        build = forecast[0].build
+        made = f"{between(rows, rounded)} {build.kind.rows}", f"{between(kept, size)} kept"
+        table.add_row(str(build.output), "", *made)
+        for line in zip(*(each.lines for each in forecast), strict=True):
+            cells = [
+                between(sorted(map(figure, line)), say)
+                for figure, say in (
+                    (lambda each: each.units, rounded),
+                    (lambda each: rows_of(each.figures), rounded),
+                    (lambda each: sum_of(each.figures, "bytes"), size),
+                    (lambda each: each.figures[TIME], roughly),
+                    (lambda each: each.wall, roughly),
+                )
+            ]
+            table.add_row(f"  {line[0].stage.name}", *cells[: 4 + local])
+    work = between(found.each(lambda all_: sum(line.figures[TIME] for each in all_ for line in each.lines)), roughly)
+    all_kept = between(found.each(lambda all_: sum(each.kept for each in all_)), size)
+    table.add_row("in all", "", "", f"{all_kept} kept", work, *([between(found.wall, roughly)] if local else []))
+    yield from ["", *text_of(table), ""]
     if not local:
-        yield f"time     {between(work, roughly)} of the cores of a machine like this, shared by the workers"
+        yield f"time     {work} of a core of a machine like this one, shared by the workers"
     has = "of a store that does not say what it has" if free is None else f"of {size(free)} for the output"
     yield f"disk     {between(found.disk, size)} at the fullest, {has}"
-    each_worker = between(found.worker_memory, size)
+    a_worker = between(found.worker_memory, size)
     if local:
-        in_all = between(memory(found, workers), size)
-        yield f"memory   {in_all} ({workers} workers of {each_worker}), of {size(available)}"
+        yield f"memory   {between(found.memory(workers), size)} ({workers} workers of {a_worker}), of {size(available)}"
     else:
-        yield f"memory   {each_worker} a worker"
-
-
-def memory(found: Plan, workers: int) -> Span:
-    return found.worker_memory * workers + found.main_memory
+        yield f"memory   {a_worker} a worker"
 
 
 def warnings(found: Plan, free: int | None, available: int, *, workers: int, max_reject_rate: float) -> Iterator[str]:
     """What does not fit, or may not, with what to do about it."""
-    if free is not None and found.disk[2] > free:
+    if free is not None and found.disk[-1] > free:
         yield (
-            f"warning: the disk {_verb(found.disk, free)} too small: it has {size(free)} for the "
+            f"warning: the disk {_is(found.disk, free)} too small: it has {size(free)} for the "
             f"{between(found.disk, size)} that the run needs at one time; choose another --output, free some, or take "
             "less (--sample-documents, --max-documents)"
         )
-    in_all = memory(found, workers)
-    if in_all[2] > available:
-        fitting = max(int((available - found.main_memory) // found.worker_memory[2]), 0)
+    memory = found.memory(workers)
+    if memory[-1] > available:
+        fitting = max(int((available - found.main_memory) // found.worker_memory[-1]), 0)
         remedy = f"--workers={fitting}" if fitting else "not even one worker fits: take a machine with more"
         yield (
-            f"warning: memory {_verb(in_all, available)} too small: {size(available)} are free for the "
-            f"{between(in_all, size)} of {workers} workers; {remedy}"
+            f"warning: memory {_is(memory, available)} too small: {size(available)} are free for the "
+            f"{between(memory, size)} of {workers} workers; {remedy}"
         )
-    for line in (line for each in found.forecasts for line in each.lines):
-        read, rejected = (line.figures.get(("ledger", name), exactly(0))[1] for name in ("read", "rejected"))
-        if too_many_rejects(Tally(read=round(read), rejected=round(rejected)), rate=max_reject_rate, expected=read):
+    for line in (line for each in found.forecasts[1] for line in each.lines):
+        read, rejected = line.figures["ledger", "read"], line.figures["ledger", "rejected"]
+        if too_many_rejects(Tally(round(read), rejected=round(rejected)), rate=max_reject_rate, expected=read):
             yield (
                 f"warning: {line.stage.name} rejects {share(rejected, read)} of its {line.stage.counts}, more than "
                 f"--max-reject-rate={max_reject_rate:g}; the run would stop"
             )
 
 
-def _verb(needed: Span, there: float) -> str:
+def _is(needed: Ends, there: float) -> str:
     return "is" if needed[0] > there else "may be"

@@ -171,7 +171,7 @@ class Stage(ABC):
         """
 
     def sample(self, folder: Folder) -> Stage:
-        """The same stage for `--plan`: units of raw input are small, what cannot be split is a beginning in `folder`."""
+        """The same stage for `--plan`: small units of raw input; what cannot be split is copied in part to `folder`."""
         return self
 
     def size(self, unit: Any) -> float:

@@ -34,7 +34,7 @@ from transforms.sources.streams import SUFFIXES
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup goes, and a unit may fill several shards."""
 CHECKPOINT_SHARDS = 16
-SAMPLE_SEGMENT, SAMPLE_BYTES, SAMPLE_FILES = 1 << 19, 1 << 21, 16
+SAMPLE_SEGMENT, SAMPLE_BYTES, SAMPLE_FILES = 1 << 21, 1 << 21, 16
 """For `--plan`: bytes of a segment; of a file that cannot be split, bytes that are read, and of how many files."""
 KEYS_A_FILE = 500_000
 KEYS_A_RANGE = 2_000_000
@@ -229,7 +229,7 @@ class SampleExtract(Extract):
 
     @property
     def _segment_bytes(self) -> int:
-        return min(super()._segment_bytes, SAMPLE_SEGMENT)
+        return min(super()._segment_bytes // 2, SAMPLE_SEGMENT)
 
     def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
         for found in super()._items(unit, place):
@@ -250,7 +250,7 @@ def _beginning(source: SourceFile, folder: Folder) -> SourceFile:
     name = posixpath.basename(source.file.path)
     with source.filesystem.open_input_file(source.file.path) as file, AtomicFile(folder, name) as copy:
         if file.read(2) == b"PK":
-            with zipfile.ZipFile(file) as archive, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as some:  # type: ignore[type-var]
+            with zipfile.ZipFile(file) as archive, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as some:
                 members = [each for each in archive.infolist() if not each.is_dir()]
                 size = sum(each.compress_size for each in members)
                 for each in members[:: max(size // SAMPLE_BYTES, 1)]:
