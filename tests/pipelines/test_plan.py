@@ -429,7 +429,7 @@ def test_a_part_of_a_wiki_stands_for_the_whole(wiki, mined, tmp_path, monkeypatc
     if given != "mentions":
         flags.append(f"--tables={wiki.parent}/page.sql.gz")
     found = plan_of(mine_mentions.COMMAND, tmp_path / "out", *flags, workers=24)
-    assert 0.05 < found.share < 0.8
+    assert 0.02 < found.share < 0.8
     rows = {each.build.kind.rows: [of[n].rows for of in found.forecasts] for n, each in enumerate(found.forecasts[1])}
     for name, kind in (("-mentions", "mentions"), ("", "pairs")):
         if kind in rows:
