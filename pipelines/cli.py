@@ -244,7 +244,7 @@ def _plan(run: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., st
     plan.show(
         [(each.folder, each.build) for each in chain],
         _to_build(chain, run),
-        InlineExecutor() if small else PoolExecutor(workers, limits=_limits(run)),
+        InlineExecutor() if small else PoolExecutor(workers, limits=run.limits),
         local=run.runner == "DirectRunner",
         workers=workers,
         max_reject_rate=run.max_reject_rate,

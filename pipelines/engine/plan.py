@@ -25,6 +25,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import statistics
 import sys
@@ -42,10 +43,11 @@ from pipelines.engine.executors import Executor, StageRun
 from pipelines.engine.machine import available_memory, free_disk
 from pipelines.engine.stage import WORK, Completion, Stage, Tally, Work, too_many_rejects
 from pipelines.engine.task_writer import peak_memory
+from schemas.dataset import Dataset
 from schemas.kinds import SIDES
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, StageReport, read_manifest
 from schemas.storage.folder import AtomicFile, Folder
-from schemas.storage.parquet import parquet_file, parquet_writer
+from schemas.storage.parquet import parquet_writer
 from transforms.reports.figures import between, roughly, rounded, share, size, text_of
 
 RAW_SECONDS, SECONDS = 20.0, 85.0
@@ -58,6 +60,8 @@ BYTES_A_ROW = 250
 """Memory of a worker for each row that a unit has beyond those of the sample's."""
 BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
 """What Beam takes to start, which a plan does without."""
+
+_PATH = re.compile(r'"([^"]+\.parquet)"')
 
 TIME = ("seconds", "")
 
@@ -78,18 +82,13 @@ class Done(NamedTuple):
 
 @dataclass
 class Part:
-    """A part of the input that goes through stages: datasets by their URI in the run, and what their stages did."""
+    """A part of the input that goes through stages. Datasets by their URI in the run."""
 
     folder: Folder
     size: float
-    places: dict[str, Folder] = field(default_factory=dict)
-    manifests: dict[str, Manifest] = field(default_factory=dict)
+    datasets: dict[str, Dataset] = field(default_factory=dict)
     done: dict[tuple[str, str], Done] = field(default_factory=dict)  # by URI and stage
     seconds: float = 0.0
-
-    def files(self) -> dict[str, int]:
-        """The bytes of each file that units may name."""
-        return {file.path: file.bytes for manifest in self.manifests.values() for file in published(manifest)}
 
 
 class Line(NamedTuple):
@@ -134,37 +133,35 @@ def grow(run: Callable[[int], Part], sizes: Sequence[float], *, first: int, seco
         number = max(bisect.bisect_right(ends, min(times, 8.0) * ends[number - 1]), number + 1)
 
 
-def moved(build: DatasetBuild, places: Mapping[str, Folder]) -> DatasetBuild:
-    """The same build in and from other folders."""
+def locations(stage: Stage) -> dict[str, str]:
+    """The fields of a stage that may say where a dataset lies."""
+    found = {each.name: getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata}  # type: ignore[arg-type]
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def moved(build: DatasetBuild, folder: Folder, others: Mapping[str, Folder]) -> DatasetBuild:
+    """The same build in another folder, and from others."""
     stages = []
     for stage in build.stages:
-        uris = {name: places[value].uri for name, value in locations(stage) if value in places}
+        uris = {name: others[uri].uri for name, uri in locations(stage).items() if uri in others}
         stages.append(replace(stage, **uris))  # type: ignore[type-var]
-    return replace(build, output=places[build.output.uri], stages=tuple(stages))
-
-
-def locations(stage: Stage) -> Iterator[tuple[str, str]]:
-    """The fields of a stage that may say where a dataset lies."""
-    for each in fields(stage):  # type: ignore[arg-type]
-        if "location" in each.metadata and isinstance(value := getattr(stage, each.name), str):
-            yield each.name, value
+    return replace(build, output=folder, stages=tuple(stages))
 
 
 def run_part(builds: Sequence[DatasetBuild], executor: Executor, part: Part, units: list[Any] | None = None) -> Part:
     """Do all stages of some builds; `units`: those of the first stage, if not all."""
     began = time.monotonic()
     for build in builds:
-        uri = build.output.uri
-        part.places[uri] = part.folder / build.output.name
-        here = moved(build, part.places)
+        uri, folder = build.output.uri, part.folder / build.output.name
+        here = moved(build, folder, {uri: each.folder for uri, each in part.datasets.items()})
         here.begin(resume=False)
         if units is not None and not part.done:
             here.work.stage_folder(here.stages[0].name).write("plan.json", json.dumps(units).encode())
         for stage in here.stages:
             executor.run(StageRun(here.work, stage, run="", max_reject_rate=1.0))
             part.done[uri, stage.name] = Done(here.work.units(stage.name), here.work.completions(stage.name))
-        link(here.output / WORK, part.folder / WORK / build.output.name)
-        part.manifests[uri] = here.finish()
+        link(folder / WORK, part.folder / WORK / folder.name)
+        part.datasets[uri] = Dataset(folder, here.finish())
     part.seconds = time.monotonic() - began
     return part
 
@@ -200,60 +197,47 @@ def raw_size(build: DatasetBuild) -> float:
     return sum(build.stages[0].size(unit) or 1.0 for unit in build.stages[0].plan(build.work))
 
 
-class Source(NamedTuple):
-    """A dataset from which parts are taken: its URI in the run, and where it lies."""
-
-    uri: str
-    folder: Folder
-    manifest: Manifest
-
-    def read(self, file: Shard) -> pa.Table:
-        with parquet_file(self.folder, file.path) as reader:
-            return reader.read(use_threads=False)
-
-
 class Pieces:
     """Pieces of datasets that mirror each other, in an order in which any first few are evenly spread.
 
     A piece is a shard of each; where there is one dataset, some rows of a shard, of which larger shards are made.
     """
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources, shards = sources, sources[0].manifest.shards
+    def __init__(self, sources: Mapping[str, Dataset]) -> None:
+        self._sources, self._apart = sources, len(sources) == 1
+        shards = [each.manifest.shards for each in sources.values()]
         found: list[tuple[int, int, int, int, list[pa.Table]]] = []
         read, seen, self._largest = 0, 0, 1
-        for turn, number in enumerate(spread(len(shards))):
+        for turn, number in enumerate(spread(len(shards[0]))):
             if read > MOST_READ:
                 break
-            tables = [source.read(source.manifest.shards[number]) for source in sources]
-            here, rows = nbytes(tables), tables[0].num_rows
-            read, seen, self._largest = read + here, seen + shards[number].bytes, max(self._largest, here)
-            step = max(-(-rows // PIECES), 1) if len(sources) == 1 else max(rows, 1)
-            cuts = range(0, max(rows, 1), step)
-            for rank, cut in enumerate(spread(len(cuts))):
-                pieces = [table.slice(cuts[cut], step) if len(sources) == 1 else table for table in tables]
+            tables = [each.table(own[number]) for each, own in zip(sources.values(), shards, strict=True)]
+            here, rows = nbytes(tables), max(tables[0].num_rows, 1)
+            read, seen, self._largest = read + here, seen + shards[0][number].bytes, max(self._largest, here)
+            step = -(-rows // PIECES) if self._apart else rows
+            for rank, cut in enumerate(spread(-(-rows // step))):
+                pieces = [table.slice(cut * step, step) if self._apart else table for table in tables]
                 found.append((rank, turn, number, cut, pieces))
         found.sort(key=lambda piece: piece[:2])
         self._pieces = [(number, cut, tables) for _, _, number, cut, tables in found]
-        self._all = len({number for number, _, _ in self._pieces}) == len(shards)
+        self._all = len({number for number, _, _ in self._pieces}) == len(shards[0])
         self.sizes = [nbytes(tables) or 1 for _, _, tables in self._pieces]
-        self.size = sum(self.sizes) * sum(shard.bytes for shard in shards) / max(seen, 1) or 1.0
+        self.size = sum(self.sizes) * sum(shard.bytes for shard in shards[0]) / max(seen, 1) or 1.0
         """Bytes in memory of all."""
 
     def take(self, number: int, folder: Folder, *, workers: int) -> Part:
         """The first pieces as datasets in a folder."""
         pieces = sorted(self._pieces[:number], key=lambda piece: piece[:2])
         part = Part(folder, sum(self.sizes[:number]))
-        if len(self._sources) > 1 or (number == len(self.sizes) and self._all):
-            groups = [list(group) for _, group in itertools.groupby(pieces, lambda piece: piece[0])]
+        if self._apart and not (number == len(self.sizes) and self._all):
+            n = max(math.ceil(part.size / self._largest), min(max(workers, LEAST_SHARDS), number))
+            cuts = itertools.pairwise(len(pieces) * cut // n for cut in range(n + 1))
+            groups = [pieces[start:end] for start, end in cuts]
         else:
-            shards = max(math.ceil(part.size / self._largest), min(max(workers, LEAST_SHARDS), number))
-            cuts = [len(pieces) * cut // shards for cut in range(shards + 1)]
-            groups = [pieces[start:end] for start, end in itertools.pairwise(cuts)]
-        for place, source in enumerate(self._sources):
-            to = part.places[source.uri] = folder / source.folder.name
+            groups = [list(group) for _, group in itertools.groupby(pieces, lambda piece: piece[0])]
+        for place, (uri, source) in enumerate(self._sources.items()):
             tables = [pa.concat_tables([tables[place] for _, _, tables in group]) for group in groups]
-            part.manifests[source.uri] = write_dataset(source, tables, to, share=part.size / self.size)
+            part.datasets[uri] = write_part(source, tables, folder / source.folder.name, share=part.size / self.size)
         return part
 
 
@@ -261,23 +245,23 @@ def nbytes(tables: Iterable[pa.Table]) -> int:
     return sum(table.nbytes for table in tables)
 
 
-def write_dataset(source: Source, tables: Sequence[pa.Table], to: Folder, *, share: float) -> Manifest:
+def write_part(source: Dataset, tables: Sequence[pa.Table], to: Folder, *, share: float) -> Dataset:
     """A dataset of some shards, with its share of the side tables and of the counters."""
     shards = [_write(table, to, f"data/train-{number:05}.parquet") for number, table in enumerate(tables)]
     sides: dict[str, list[Shard]] = {side: [] for side in source.manifest.sides}
     for side, files in source.manifest.sides.items():
-        left = math.ceil(sum(file.rows for file in files) * share)
+        left = math.ceil(source.manifest.side_rows(side) * share)
         for number in spread(len(files)):
             if left > 0:
-                sides[side].append(_write(source.read(files[number]).slice(0, left), to, files[number].path))
+                sides[side].append(_write(source.table(files[number]).slice(0, left), to, files[number].path))
                 left -= sides[side][-1].rows
     stages = [
         each._replace(counters={name: round(n * share) for name, n in each.counters.items()})
         for each in source.manifest.stages
     ]
-    manifest = replace(source.manifest, splits={"train": shards}, sides=sides, stages=stages)
-    to.write(MANIFEST, manifest.to_json().encode())
-    return manifest
+    part = Dataset(to, replace(source.manifest, splits={"train": shards}, sides=sides, stages=stages))
+    to.write(MANIFEST, part.manifest.to_json().encode())
+    return part
 
 
 def _write(table: pa.Table, to: Folder, name: str) -> Shard:
@@ -318,9 +302,24 @@ def rows_of(found: Figures) -> float:
     return sum_of(found, "rows", roles & {*SPLITS} or roles or {""})
 
 
-def written(found: Figures) -> float:
+def given(found: Figures) -> float:
     """What a stage gives to those after it: by its ledger, or its rows."""
     return found["ledger", "written"] or rows_of(found)
+
+
+def combines(found: Figures) -> bool:
+    """Whether a stage makes fewer rows of what it reads, or may: those that it makes are not in its ledger."""
+    return rows_of(found) != found["ledger", "written"]
+
+
+def scaled(found: Figures, times: Mapping[str, float]) -> Figures:
+    """Figures of which some are multiplied."""
+    return Figures({key: number * times.get(key[0], 1.0) for key, number in found.items()})
+
+
+def at(end: int, least: float, most: float) -> float:
+    """One of them, or for the likeliest what lies as many times above the one as below the other."""
+    return least ** ((1 - end) / 2) * most ** ((1 + end) / 2)
 
 
 def linear(values: Sequence[float], sizes: Sequence[float], whole: float, end: int) -> float:
@@ -355,85 +354,74 @@ def power(values: Sequence[float], sizes: Sequence[float], whole: float, end: in
     return values[-1] * max(whole / max(sizes[-1], 1), 1e-9) ** ((low + high + end * (high - low)) / 2)
 
 
-def names(value: Any) -> Iterator[str]:
-    """The strings in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from names(each)
+class Seen(NamedTuple):
+    """A stage on parts of the input: their sizes, what it did on each, and the bytes of files that units may name."""
 
-
-class StageParts(NamedTuple):
-    """A stage as it went on parts of the input, and its units of the whole. `sampled`: as the parts have it."""
-
-    sampled: Stage
-    real: Stage
-    units: list[list[Any]]
-    parts: Sequence[Part]
+    stage: Stage
+    sizes: list[float]
     done: list[Done]
-    end: int
+    values: list[Figures]
+    files: Mapping[str, int]
 
     @property
-    def values(self) -> list[Figures]:
-        return [figures(each.completions) for each in self.done]
+    def units(self) -> int:
+        return max(len(self.done[-1].units), 1)
 
-    @property
-    def sizes(self) -> list[float]:
-        return [part.size for part in self.parts]
 
-    def by_units(self, whole: float) -> Figures:
-        """The figures where it reads its input unit by unit; else none."""
-        files, last, found = self.parts[-1].files(), self.done[-1], Figures()
-        reads = [
-            (self.sampled.size(self.sampled.Unit(*unit)), float(sum(files.get(name, 0) for name in names(unit))))
-            for unit in last.units
-        ]
-        raw = sum(self.real.size(self.real.Unit(*unit)) for unit in self.units)
-        for column in (0, 1):
-            chosen = [number for number, read in enumerate(reads) if read[column]]
-            sizes = [reads[number][column] for number in chosen]
-            target = whole * sum(sizes) / self.sizes[-1] if column else raw
-            each = [figures([last.completions[number]]) for number in chosen]
-            for key in dict.fromkeys(key for one in each for key in one):
-                values = [one[key] for one in each]
-                number = linear(values, sizes, target, self.end)
-                if key == TIME and self.end < 0:  # the first unit of a process loads things for all
-                    typical = statistics.median(v / s for v, s in zip(values, sizes, strict=True))
-                    number = min(number, sum(values) + typical * max(target - sum(sizes), 0))
-                found[key] += number
-        # A unit that is larger than in the sample has fewer distinct things for its size, and packs better.
-        larger = max(whole / self.sizes[-1] * len(last.units) / max(len(self.units), 1), 1.0)
-        less = larger ** ((self.end - 1) / 2 * 0.3) if rows_of(self.values[-1]) != written(self.values[-1]) else 1.0
-        packs = larger ** ((self.end - 1) / 2 * 0.06)
-        for what, role in found:
-            found[what, role] *= {"rows": less, "bytes": less * packs}.get(what, 1.0)
-        return found
+def by_units(seen: Seen, real: Stage, units: Sequence[list[Any]], whole: float, end: int) -> Figures:
+    """The figures of a stage that reads its input unit by unit; none, if it does not. `units` of the whole, `real`."""
+    last, found = seen.done[-1], Figures()
+    raw = [seen.stage.size(seen.stage.Unit(*unit)) for unit in last.units]
+    named = [float(sum(seen.files.get(name, 0) for name in _PATH.findall(json.dumps(unit)))) for unit in last.units]
+    all_raw = sum(real.size(real.Unit(*unit)) for unit in units)
+    for sizes, target in ((raw, all_raw), (named, whole * sum(named) / seen.sizes[-1])):
+        each = [(size, figures([done])) for size, done in zip(sizes, last.completions, strict=True) if size]
+        own = [size for size, _ in each]
+        for key in dict.fromkeys(key for _, one in each for key in one):
+            values = [one[key] for _, one in each]
+            number = linear(values, own, target, end)
+            if key == TIME and end < 0:  # the first unit of a process loads things for all
+                typical = statistics.median(value / size for value, size in zip(values, own, strict=True))
+                number = min(number, sum(values) + typical * max(target - sum(own), 0))
+            found[key] += number
+    # A unit that is larger than in the sample has fewer distinct things for its size, and packs better.
+    larger = max(whole / seen.sizes[-1] * seen.units / max(len(units), 1), 1.0)
+    less = at(end, larger**-0.3, 1) if combines(seen.values[-1]) else 1.0
+    return scaled(found, {"rows": less, "bytes": less * at(end, larger**-0.06, 1)})
 
-    def by_rows(self, whole: float, rows: float) -> Figures:
-        """The figures for so many rows; the bytes of one go on changing as they did between the last parts."""
-        last, sizes = self.values[-1], self.sizes
-        found = Figures({key: value * rows / rows_of(last) for key, value in last.items()})
-        if len(sizes) > 1 and sizes[-1] > sizes[-2]:
-            steps = min(max(math.log(whole / sizes[-1]) / math.log(sizes[-1] / sizes[-2]), 0), 2)
-            for role in [role for what, role in last if what == "bytes" and self.values[-2][what, role]]:
-                before, after = (each["bytes", role] / max(each["rows", role], 1) for each in self.values[-2:])
-                change = min(max((after / before) ** steps, 0.6), 2.0)
-                found["bytes", role] *= change ** ((1 + self.end if change > 1 else 1 - self.end) / 2)
-        return found
 
-    def by_base(self, base: Sequence[float], whole: float) -> Figures:
-        """The figures where it brings together what the first stage of its dataset gave: so much of it, and the whole.
+def by_rows(seen: Seen, whole: float, rows: float, end: int) -> Figures:
+    """The figures for so many rows; the bytes of one go on changing as they did between the last parts."""
+    last, sizes = seen.values[-1], seen.sizes
+    found = Figures({key: value * rows / rows_of(last) for key, value in last.items()})
+    if len(sizes) > 1 and sizes[-1] > sizes[-2]:
+        steps = min(max(math.log(whole / sizes[-1]) / math.log(sizes[-1] / sizes[-2]), 0), 2)
+        for role in [role for what, role in last if what == "bytes" and seen.values[-2][what, role]]:
+            before, after = (each["bytes", role] / max(each["rows", role], 1) for each in seen.values[-2:])
+            change = min(max((after / before) ** steps, 0.6), 2.0)
+            found["bytes", role] *= at(end, min(change, 1), max(change, 1))
+    return found
 
-        What is bounded in each unit grows with the units.
-        """
-        more, last = len(self.units) / max(len(self.done[-1].units), 1) * (self.end >= 0), self.values[-1]
-        return Figures(
-            {
-                key: max(power([each[key] for each in self.values], base, whole, self.end), more * value)
-                for key, value in last.items()
-            }
-        )
+
+def by_base(seen: Seen, units: int, base: Base, end: int) -> Figures:
+    """The figures of a stage that brings together what the first of its dataset gave.
+
+    What is bounded in each unit grows with the units.
+    """
+    least = units / seen.units if end >= 0 else 0.0
+    return Figures(
+        {
+            key: max(power([each[key] for each in seen.values], base.parts, base.whole, end), least * value)
+            for key, value in seen.values[-1].items()
+        }
+    )
+
+
+class Base(NamedTuple):
+    """What the first stage of a dataset gave to the others in each part, and is expected to give."""
+
+    parts: list[float]
+    whole: float
 
 
 class World:
@@ -444,8 +432,8 @@ class World:
 
     def __init__(self, folder: Folder, end: int, *, workers: int, busy: float) -> None:
         self._folder, self._end, self._workers, self._busy = folder, end, workers, busy
-        self._places: dict[str, Folder] = {}
-        # Of each stage so far: its rows in the parts, those expected, and the share that was left by limits until then.
+        self._folders: dict[str, Folder] = {}
+        # Of each stage so far: its rows in the parts, those expected, and the share that limits had left by then.
         self._rows: list[tuple[list[float], float, float]] = []
         self._left = 1.0
         self.more_memory = 0.0
@@ -453,87 +441,84 @@ class World:
     def dataset(self, build: DatasetBuild, sampled: DatasetBuild, parts: Sequence[Part], whole: float) -> Forecast:
         """A dataset of which parts were made, of input of a size. `sampled`: the build as the parts have it."""
         uri, last = build.output.uri, parts[-1]
-        to = self._places[uri] = self._folder / build.output.name
-        link(last.places[uri], to)
-        link(last.folder / WORK / build.output.name, to / WORK)
-        here = moved(build, self._places)
+        folder = self._folders[uri] = self._folder / build.output.name
+        link(last.datasets[uri].folder, folder)
+        link(last.folder / WORK / folder.name, folder / WORK)
+        here = moved(build, folder, self._folders)
+        files = {file.path: file.bytes for each in last.datasets.values() for file in published(each.manifest)}
         lines: list[Line] = []
-        base: tuple[list[float], float] | None = None
+        base: Base | None = None
         for stage, real in zip(sampled.stages, here.stages, strict=True):
             done = [part.done[uri, stage.name] for part in parts]
+            seen = Seen(stage, [part.size for part in parts], done, [figures(each.completions) for each in done], files)
             units = [[*unit] for unit in real.plan(here.work)]
-            stages = StageParts(stage, real, units, parts, done, self._end)
-            expected = self._expect(stages, here.work, whole, base)
-            base = base or ([written(each) for each in stages.values], written(expected))
+            expected = self._expect(seen, real, here.work, units, whole, base)
+            base = base or Base([given(each) for each in seen.values], given(expected))
             _write_stage(here.work, stage, units, done[-1].completions, expected)
-            lines.append(self._line(stages, expected, base))
-        return self._publish(build, here, lines, last)
+            lines.append(self._line(seen, len(units), expected, base))
+        return self._publish(build, folder, lines, last)
 
-    def _expect(self, of: StageParts, work: Work, whole: float, base: tuple[list[float], float] | None) -> Figures:
-        """The figures of a stage. `base`: what the first of its dataset gave in the parts, and is expected to give."""
-        last, rows, end = of.values[-1], [rows_of(each) for each in of.values], self._end
-        by_units = of.by_units(whole)
+    def _expect(
+        self, seen: Seen, real: Stage, work: Work, units: list[list[Any]], whole: float, base: Base | None
+    ) -> Figures:
+        """The figures of a stage."""
+        last, rows, end = seen.values[-1], [rows_of(each) for each in seen.values], self._end
         same = next((each for each in reversed(self._rows) if rows[-1] and each[0] == rows), None)
+        with_input = by_units(seen, real, units, whole, end)
+        # What limits have left out by now may be missing here as well.
         if same:
-            # What limits have left out since may be missing here as well.
-            expected = of.by_rows(whole, same[1] * (self._left / same[2]) ** ((1 - end) / 2))
-        elif by_units:
-            expected = by_units
-            if rows[-1] != written(last):  # nor has a unit more of a thing than there are
-                for key in [key for key in expected if key[0] in ("rows", "bytes")]:
-                    expected[key] *= self._left ** ((1 - end) / 2)
+            expected = by_rows(seen, whole, same[1] * at(end, self._left / same[2], 1), end)
+        elif with_input:
+            left = at(end, self._left, 1) if combines(last) else 1.0
+            expected = scaled(with_input, {"rows": left, "bytes": left})
         else:
-            expected = of.by_base(*(base or ([len(each.units) for each in of.done], len(of.units))))
-        if whole > 1.01 * of.sizes[-1]:  # how files pack
-            for key in [key for key in expected if key[0] == "bytes"]:
-                expected[key] *= (1.2 if same else 1.08) ** end
-        if same or not by_units:  # time goes with the rows, or with the input
-            times = sorted([expected[TIME], (by_units or {TIME: last[TIME] * whole / of.sizes[-1]})[TIME]])
-            expected[TIME] = times[0] ** ((1 - end) / 2) * times[1] ** ((1 + end) / 2)
+            expected = by_base(seen, len(units), base or Base([len(each.units) for each in seen.done], len(units)), end)
+        if same or not with_input:  # time goes with the rows, or with the input
+            expected[TIME] = at(end, *sorted([expected[TIME], with_input[TIME] or last[TIME] * whole / seen.sizes[-1]]))
         # Of moments a sample tells little, and machines are never equally busy.
         expected[TIME] *= (1.2 if last[TIME] > 1 else 1.5) ** end / (self._busy if end < 0 else 1)
-        most = of.real.most_rows(work)
-        left = 1.0 if most is None else min(most / max(rows_of(expected), 1), 1)
-        self._left *= 1.0 if by_units else left
+        packs = (1.2 if same else 1.08) ** end if whole > 1.01 * seen.sizes[-1] else 1.0
+        most = real.most_rows(work)
+        left = 1.0 if most is None else min(most / max(rows_of(expected), 1), 1.0)
+        self._left *= 1.0 if with_input else left
         self._rows.append((rows, rows_of(expected) * left, self._left))
-        return Figures({key: number * left for key, number in expected.items()})
+        return Figures({key: number * left for key, number in scaled(expected, {"bytes": packs}).items()})
 
-    def _line(self, of: StageParts, expected: Figures, base: tuple[list[float], float]) -> Line:
-        n, seconds = max(len(of.units), 1), expected[TIME]
+    def _line(self, seen: Seen, units: int, expected: Figures, base: Base) -> Line:
+        n, seconds = max(units, 1), expected[TIME]
         at_once = min(n, self._workers)
         # Workers that take the next unit as soon as they are free end within one unit of each other.
         wall = seconds / at_once + seconds / n * (1 - 1 / at_once) * (1 + self._end) / 2
         # A unit holds its part of what it makes, or of what the first stage gave.
-        here = max(rows_of(of.values[-1]), base[0][-1]) / max(len(of.done[-1].units), 1)
-        there = max(rows_of(expected), base[1]) / n
-        self.more_memory = max(self.more_memory, (there - here) * BYTES_A_ROW)
-        return Line(of.sampled, len(of.units), expected, wall)
+        here, there = max(rows_of(seen.values[-1]), base.parts[-1]), max(rows_of(expected), base.whole)
+        self.more_memory = max(self.more_memory, (there / n - here / seen.units) * BYTES_A_ROW)
+        return Line(seen.stage, units, expected, wall)
 
-    def _publish(self, build: DatasetBuild, here: DatasetBuild, lines: list[Line], last: Part) -> Forecast:
+    def _publish(self, build: DatasetBuild, folder: Folder, lines: list[Line], last: Part) -> Forecast:
         """The dataset that stages wrote; its manifest, of files of the sample again and again."""
-        uri, manifest = build.output.uri, last.manifests[build.output.uri]
-        made = [figures(last.done[uri, line.stage.name].completions) for line in lines]
+        uri, manifest = build.output.uri, last.datasets[build.output.uri].manifest
+        done = [last.done[uri, line.stage.name] for line in lines]
+        made = figures(each for one in done for each in one.completions)
 
         def kept(what: str, roles: Iterable[str], in_part: float) -> float:
             """What was written in some roles, less what took the place of other."""
-            whole = sum(sum_of(line.figures, what, roles) for line in lines)
-            return whole * in_part / max(sum(sum_of(each, what, roles) for each in made), 1)
+            written = sum(sum_of(line.figures, what, roles) for line in lines)
+            return written * in_part / max(sum_of(made, what, roles), 1)
 
         rows = kept("rows", SPLITS, manifest.rows)
         size = kept("bytes", [*SPLITS, *SIDES], sum(file.bytes for file in published(manifest)))
-        shards = max(sum(self._shards(line, last.done[uri, line.stage.name]) for line in lines), 1)
+        shards = max(sum(self._shards(line, each) for line, each in zip(lines, done, strict=True)), 1)
         files = itertools.islice(itertools.cycle(manifest.shards or [Shard("", 0, 0, "")]), shards)
-        reports, sides = [], dict(manifest.sides)
-        for line in lines:
-            reports.append(
-                StageReport(line.stage.name, line.stage.version, line.units, *_ledger(line.stage, line.figures))
-            )
-            for side in {name for what, name in line.figures if what == "rows"} & sides.keys():
-                times = round(line.figures["rows", side] / max(manifest.side_rows(side), 1))
-                sides[side] = sides[side] * max(times, 1)
-        splits = {"train": [file._replace(rows=round(rows / shards)) for file in files]}
+        splits, sides = {"train": [file._replace(rows=round(rows / shards)) for file in files]}, dict(manifest.sides)
+        for side in sides:
+            more = sum(line.figures["rows", side] for line in lines) / max(manifest.side_rows(side), 1)
+            sides[side] = sides[side] * max(round(more), 1)
+        reports = [
+            StageReport(each.stage.name, each.stage.version, each.units, *_ledger(each.stage, each.figures))
+            for each in lines
+        ]
         expected = replace(manifest, splits=splits, sides=sides, stages=reports)
-        here.output.write(MANIFEST, expected.to_json().encode())
+        folder.write(MANIFEST, expected.to_json().encode())
         return Forecast(build, lines, rows, size, max(sum(sum_of(line.figures, "bytes") for line in lines) - size, 0))
 
     def _shards(self, line: Line, done: Done) -> int:
@@ -621,8 +606,8 @@ def plan(
     busy = max((os.getloadavg()[0] + workers) / (os.cpu_count() or 1), 1.0)
     first = next(number for number, (_, build) in enumerate(chain) if build in todo)
     builds = [build for _, build in chain[first:] if build]
-    read = {uri for build in builds for stage in build.stages for _, uri in locations(stage)}
-    given = [Source(each.uri, each, read_manifest(each)) for each, _ in chain[:first] if each.uri in read]
+    read = {uri for build in builds for stage in build.stages for uri in locations(stage).values()}
+    sources = {each.uri: Dataset(each, read_manifest(each)) for each, _ in chain[:first] if each.uri in read}
     with tempfile.TemporaryDirectory(prefix="phrasemill-plan-") as temp, executor:
         folder, measured, part_of_raw = Folder(temp), list[Part](), 1.0
         forecasts: list[list[Forecast]] = [[], [], []]
@@ -631,18 +616,19 @@ def plan(
             replace(each, stages=tuple(stage.sample(folder / stage.name) for stage in each.stages)) for each in builds
         ]
         times = [1.0, 1.0, 1.0]
-        if not given:
+        if not sources:
             whole, uri = raw_size(builds[0]), builds[0].output.uri
             parts = raw_parts(builds[0], sampled[0], executor, folder, workers)
             measured, part_of_raw = parts[-1:], parts[-1].size / whole
-            given = [Source(uri, parts[-1].places[uri], parts[-1].manifests[uri])]
+            sources = {uri: parts[-1].datasets[uri]}
             for world, found in zip(worlds, forecasts, strict=True):
                 found.append(world.dataset(builds[0], sampled[0], parts, whole))
-            made = max(sum(file.bytes for file in published(given[0].manifest)), 1)
+            made = max(sum(file.bytes for file in published(sources[uri].manifest)), 1)
             times = [found[0].kept / made for found in forecasts]
             builds, sampled = builds[1:], sampled[1:]
         if builds:
-            pieces = Pieces([each for each in given if each.manifest.kind.order == "source"] or given)
+            ordered = {uri: each for uri, each in sources.items() if each.manifest.kind.order == "source"}
+            pieces = Pieces(ordered or sources)
 
             def run(number: int) -> Part:
                 return run_part(sampled, executor, pieces.take(number, folder / f"part{number}", workers=workers))

@@ -313,7 +313,7 @@ class FindMentions(Stage):
 
     def sample(self, folder: Folder) -> Stage:
         # Of the pages that a part of the documents links to, it knows few.
-        return replace(self, rules=self.rules._replace(drop_red_links=False))
+        return replace(self, rules=replace(self.rules, drop_red_links=False))
 
     def plan(self, work: Work) -> list[Shards]:
         return shard_units(Folder(self.documents), 0)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from literal import parse_options, run_here
+from literal import chain_of, run_here
 from pyarrow import fs
 from toy import word_count
 
-from pipelines import corpus, extract_documents, mine_contexts, mine_mentions
+from pipelines import extract_documents, mine_contexts, mine_mentions
 from pipelines.cli import Command, main
 from pipelines.engine import plan
 from pipelines.engine.dataset_build import DatasetBuild
@@ -191,8 +191,7 @@ def expected(*, disk: float, memory: float, rejected: int) -> Plan:
 
 
 def plan_of(command: Command, output: Path, *flags: str, workers: int = 2) -> Plan:
-    chosen = parse_options(*flags, f"--output={output}", command=command)
-    chain = command.build(corpus.given(chosen.input, input_format=chosen.input_format), chosen, Folder(chosen.output))
+    chain = chain_of(command, *flags, f"--output={output}")
     todo = [each.build for each in chain if each.build is not None]
     return plan.plan([(each.folder, each.build) for each in chain], todo, InlineExecutor(), workers=workers)
 
@@ -252,13 +251,13 @@ def told(tales: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_of_a_small_input_is_measured(tales, told, tmp_path, capsys):
-    flags = [f"--input={tales}", f"--output={tmp_path}/out", *SMALL]
+    flags = ["--input", str(tales), "--shard-bytes", "2000", "--output", f"{tmp_path}/out"]
     assert main(mine_contexts.COMMAND, [*flags, "--plan"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("measured on all of the input")
     assert said.rstrip().endswith(f"-m pipelines.mine_contexts {' '.join(flags)}")
     assert list(tmp_path.iterdir()) == []
-    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", flags[0], *SMALL)
+    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", *flags[:4])
     assert found.share == 1
     assert outside(found, made=told, output=tmp_path / "out") == []
     assert found.wall[0] > 0
