@@ -194,6 +194,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     chain = command.build(source, chosen, Folder(run.output))
     if chain[-1].build is None:
         raise UserError(f"{chain[-1].folder}: the input is what this command would write: nothing to do")
+    size = source.size + corpus.size_of_files(chain)
 
     def line(**changes: Any) -> str:
         return command.line(*typed.with_(replace(typed[RunOptions], **changes)), beam_args=beam_args)
@@ -201,9 +202,8 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     if run.units:
         _slice(typed, chain, line)
     elif run.plan:
-        _plan(run, chain, line)
+        _plan(run, chain, line, size)
     else:
-        size = source.size + corpus.size_of_files(chain)
         _whole(run, chain, line, _executor(run, size, submission, beam_args))
     return 0
 
@@ -234,15 +234,19 @@ def _slice(chosen: Chosen, chain: Sequence[ChainDataset], line: Callable[..., st
     print(said)
 
 
-def _plan(run: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str]) -> None:
-    from pipelines import planning
+def _plan(run: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str], size: int) -> None:
+    from pipelines.engine import plan
+    from pipelines.engine.executors import InlineExecutor, PoolExecutor
     from pipelines.engine.worker_pool import usable_cores
 
-    planning.show(
-        chain,
+    workers = run.workers or usable_cores()
+    small = not run.workers and size <= SMALL_INPUT
+    plan.show(
+        [(each.folder, each.build) for each in chain],
         _to_build(chain, run),
-        runner=run.runner,
-        workers=run.workers or usable_cores(),
+        InlineExecutor() if small else PoolExecutor(workers, limits=run.limits),
+        local=run.runner == "DirectRunner",
+        workers=workers,
         max_reject_rate=run.max_reject_rate,
         run=line(plan=False),
     )

@@ -81,7 +81,8 @@ def _dumps(tables: Sequence[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...
         filesystem, path = locate(given)
         if filesystem.get_file_info(path).type != fs.FileType.File:
             raise UserError(f"--tables {given}: is no file; name each of page, redirect and page_props")
-        found.append((given, SqlFile(filesystem, open_table(filesystem, path))))
+        info = filesystem.get_file_info(path)
+        found.append((given, SqlFile(filesystem, open_table(filesystem, path), info.size)))
     found.sort(key=lambda each: (each[1].table.name, each[0]))
     for wiki in {each.table.source for _, each in found}:
         have = {each.table.table for _, each in found if each.table.source == wiki}
@@ -96,7 +97,7 @@ def _dumps(tables: Sequence[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...
             posixpath.basename(each.table.path),
             address_of(given, each.table.path),
             file_sha256(each.filesystem, each.table.path),
-            each.filesystem.get_file_info(each.table.path).size,
+            each.stored,
         )
         for given, each in found
     ]

@@ -178,6 +178,18 @@ class Stage(ABC):
         `models` are those of the dataset, in the manifest's form.
         """
 
+    def sample(self, folder: Folder) -> Stage:
+        """The same stage for `--plan`: small units of raw input; what cannot be split is copied in part to `folder`."""
+        return self
+
+    def size(self, unit: Any) -> float:
+        """How much raw input a unit reads, in a measure that is the same for all; 0 if it reads datasets alone."""
+        return 0.0
+
+    def most_rows(self, work: Work) -> int | None:
+        """The most rows that it writes in all, if an option limits them."""
+        return None
+
     def settings(self) -> dict[str, Any]:
         """The version and options that decide the stage's output, for the fingerprint."""
         found: dict[str, Any] = {"version": self.version}

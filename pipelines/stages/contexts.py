@@ -176,6 +176,9 @@ class Keep(Stage):
     sentences: str = location()
     phrases: str = location()
 
+    def most_rows(self, work: Work) -> int:
+        return read_manifest(Folder(self.phrases)).rows * self.contexts_per_phrase
+
     def plan(self, work: Work) -> list[PhraseRange]:
         return _phrase_ranges(Folder(self.phrases), Folder(self.sentences), self.contexts_per_phrase)
 

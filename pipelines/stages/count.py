@@ -78,6 +78,9 @@ class AddUp(Stage):
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "count")
 
+    def most_rows(self, work: Work) -> int | None:
+        return None if self.max_phrases is None else self.max_phrases * len(self.plan(work))
+
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count", "counts")
         totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.number, COUNTS)]))
@@ -99,6 +102,9 @@ class Select(Stage):
     Unit: ClassVar[type] = All
 
     max_phrases: int | None
+
+    def most_rows(self, work: Work) -> int | None:
+        return self.max_phrases
 
     def plan(self, work: Work) -> list[All]:
         return [All()]

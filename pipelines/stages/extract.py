@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,17 +22,20 @@ from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import Range
 from schemas.errors import UserError
 from schemas.kinds.documents import DOCUMENTS
-from schemas.storage.folder import Folder
+from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_file, read_parquet
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
 from transforms.sources.options import ReadOptions
+from transforms.sources.streams import SUFFIXES
 
 SEGMENT_BYTES = 4
 """Raw bytes of a segment for each byte of a shard of documents: markup is removed, and a unit may fill many."""
 CHECKPOINT_SHARDS = 16
+SAMPLE_SEGMENT, SAMPLE_BYTES, SAMPLE_FILES = 1 << 21, 1 << 21, 16
+"""For `--plan`: bytes of a segment; of a file that cannot be split, bytes that are read, and of how many files."""
 KEYS_A_FILE = 500_000
 KEYS_A_RANGE = 2_000_000
 SHARDS_A_DROP = 64
@@ -89,8 +94,12 @@ class Extract(Stage):
     dedup: str
     files: tuple[SourceFile, ...] = location()
 
+    @property
+    def _segment_bytes(self) -> int:
+        return self.shard_bytes * SEGMENT_BYTES
+
     def plan(self, work: Work) -> list[Segments]:
-        target = self.shard_bytes * SEGMENT_BYTES
+        target = self._segment_bytes
         units: list[Segments] = []
         parts: list[list[int]] = []
         size = 0
@@ -103,6 +112,33 @@ class Extract(Stage):
                 parts.append([number, segment.start, segment.end])
                 size += segment.end - segment.start
         return [*units, Segments(parts)] if parts else units
+
+    def sample(self, folder: Folder) -> Stage:
+        long = [number for number, each in enumerate(self.files) if self._is_long(each)]
+        some = {*long[:: -(-len(long) // SAMPLE_FILES) or 1]}
+        files, cut = [], []
+        for number, source in enumerate(self.files):
+            if number in some:
+                source = _beginning(source, folder / str(number))
+                cut.append(source.file)
+            elif number in long:
+                continue
+            files.append(source)
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return SampleExtract(**own | {"max_documents": None, "files": tuple(files), "cut": tuple(cut)})
+
+    def _is_long(self, source: SourceFile) -> bool:
+        """Whether a file is too long for a sample, and cannot be split."""
+        if source.format in ("text", "parquet") or source.file.size <= SAMPLE_BYTES:
+            return False
+        segments = FORMATS[source.format].split(source.filesystem, source.file, target_bytes=SAMPLE_SEGMENT)
+        return len(segments) == 1
+
+    def size(self, unit: Segments) -> float:
+        return sum((end - start) * _text_a_byte(self.files[number]) for number, start, end in unit.parts)
+
+    def most_rows(self, work: Work) -> int | None:
+        return self.max_documents
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
         for source in self.files:
@@ -187,6 +223,48 @@ class Extract(Stage):
     def _ranges(self) -> int:
         size = sum(each.file.size for each in self.files)
         return n_ranges(size // _BYTES_A_KEY[self.dedup], rows_a_range=KEYS_A_RANGE)
+
+
+@dataclass(frozen=True)
+class SampleExtract(Extract):
+    """Extract for `--plan`: small segments, and files that are cut: what that damaged at their end is no fault."""
+
+    cut: tuple[InputFile, ...] = location(default=())
+
+    @property
+    def _segment_bytes(self) -> int:
+        return min(super()._segment_bytes // 2, SAMPLE_SEGMENT)
+
+    def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
+        for found in super()._items(unit, place):
+            if isinstance(found[2], Corrupt) and found[1] in self.cut:
+                return
+            yield found
+
+
+def _text_a_byte(source: SourceFile) -> float:
+    """Bytes of text to expect of a byte as stored, roughly: of two kinds of input, one takes longer for its bytes."""
+    suffix = posixpath.splitext(source.file.path)[1].lower()
+    packed = suffix in (*SUFFIXES, ".zip") or source.format == "parquet"
+    return (2.5 if packed else 1.0) * (0.6 if source.format == "wikipedia-xml" else 1.0)
+
+
+def _beginning(source: SourceFile, folder: Folder) -> SourceFile:
+    """A copy of the beginning of a file; of a zip archive, whose end must be there, a copy of some members."""
+    name = posixpath.basename(source.file.path)
+    with source.filesystem.open_input_file(source.file.path) as file, AtomicFile(folder, name) as copy:
+        if file.read(2) == b"PK":
+            with zipfile.ZipFile(file) as archive, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as some:
+                members = [each for each in archive.infolist() if not each.is_dir()]
+                size = sum(each.compress_size for each in members)
+                for each in members[:: max(size // SAMPLE_BYTES, 1)]:
+                    some.writestr(each.filename, archive.read(each))
+        else:
+            file.seek(0)
+            copy.write(file.read(SAMPLE_BYTES))
+    return source._replace(
+        filesystem=folder.filesystem, file=InputFile(folder.at(name), source.file.name, folder.size(name))
+    )
 
 
 def keep_page(page: Page, write: TaskWriter) -> None:

@@ -8,8 +8,10 @@ FindMentions             for the shards of documents: sentences, mentions, filte
 
 from __future__ import annotations
 
+import gzip
+import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,10 +42,13 @@ from transforms.mentions.options import MentionRules
 from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 from transforms.mentions.titles import normalise, title_keys
 from transforms.sources.sql_tables import SqlTable, read_facts
+from transforms.sources.streams import chunks
 
 ROWS_A_RANGE = 2_000_000
 FACTS_A_FILE = 1_000_000
 SIDES_A_UNIT = 64
+SAMPLE_SQL = 8 << 20
+"""For `--plan`: bytes of a dump, unpacked, that are read: half a second."""
 ROW_GROUP = 8_192
 
 WANTED = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("unit", pa.int32()), ("index", pa.int32())])
@@ -64,10 +69,11 @@ RESOLVED = pa.schema(
 
 
 class SqlFile(NamedTuple):
-    """An SQL dump of a table of the wiki's database."""
+    """An SQL dump of a table of the wiki's database; `stored`: its bytes, compressed."""
 
     filesystem: fs.FileSystem
     table: SqlTable
+    stored: int
 
 
 class TableUnit(NamedTuple):
@@ -89,11 +95,17 @@ class ReadTables(Stage):
     documents: str = location()
     dumps: tuple[SqlFile, ...] = location(default=())
 
+    def sample(self, folder: Folder) -> Stage:
+        return replace(self, dumps=tuple(_beginning(each, folder) for each in self.dumps))
+
+    def size(self, unit: TableUnit) -> float:
+        return self.dumps[unit.dump].stored if unit.side == "sql" else 0.0
+
     def plan(self, work: Work) -> list[TableUnit]:
         sides = read_manifest(Folder(self.documents)).sides
         self._check_wikis([shard.path for shard in sides.get("pages", ())])
         rows = sum(shard.rows for side in ("pages", "redirects") for shard in sides.get(side, ()))
-        size = sum(each.filesystem.get_file_info(each.table.path).size for each in self.dumps)
+        size = sum(each.stored for each in self.dumps)
         ranges = n_ranges(rows + size // _BYTES_A_FACT, rows_a_range=ROWS_A_RANGE)
         units = []
         for side in ("pages", "redirects"):
@@ -146,6 +158,24 @@ class ReadTables(Stage):
 
 
 _BYTES_A_FACT = 10
+
+
+def _beginning(dump: SqlFile, folder: Folder) -> SqlFile:
+    """A copy of the beginning of a dump, as a dump of its own; one that is small is taken as it is.
+
+    Line breaks in values are escaped, so where one follows a semicolon a statement ends.
+    """
+    data = b""
+    for stored, piece in chunks(dump.filesystem, dump.table.path):
+        end = data.rfind(b";\n") + 2
+        if len(data) >= SAMPLE_SQL and end > 1:
+            name = posixpath.basename(dump.table.path)
+            folder.write(name, gzip.compress(data[:end] + b"-- Dump completed\n", 1))
+            # What was unpacked so far came of the bytes before this piece.
+            table = dump.table._replace(path=folder.at(name))
+            return SqlFile(folder.filesystem, table, min(max(stored, 1) * end // len(data), dump.stored))
+        data += piece
+    return dump
 
 
 @dataclass(frozen=True)
@@ -280,6 +310,10 @@ class FindMentions(Stage):
 
     rules: MentionRules
     documents: str = location()
+
+    def sample(self, folder: Folder) -> Stage:
+        # Of the pages that a part of the documents links to, it knows few.
+        return replace(self, rules=replace(self.rules, drop_red_links=False))
 
     def plan(self, work: Work) -> list[Shards]:
         return shard_units(Folder(self.documents), 0)

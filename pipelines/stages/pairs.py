@@ -107,6 +107,12 @@ class Pair(Stage):
     seed: int
     mentions: str = location()
 
+    def most_rows(self, work: Work) -> int | None:
+        if self.rules.all_pairs:
+            return None
+        # A pair has two rows.
+        return 2 * self.rules.partners * sum(file.rows for file in work.files("group", "members"))
+
     def plan(self, work: Work) -> list[Range]:
         return range_units(work, "group")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _WIDTH = 10_000
@@ -57,6 +59,29 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24:,} days {hours % 24} h"
+
+
+def rounded(number: float) -> str:
+    """A number with three digits that say something: "12", "1,230,000"."""
+    return f"{round(number) if number < 1000 else round(number, 2 - math.floor(math.log10(number))):,.0f}"
+
+
+def roughly(seconds: float) -> str:
+    """A time in one unit: "0.4 s", "45 s", "2.7 min", "3.1 h", "2.0 days"."""
+    for unit, most in (("s", 90), ("min", 90), ("h", 48)):
+        if seconds < most:
+            return f"{seconds:.{int(seconds < 10)}f} {unit}"
+        seconds /= 60 if unit != "h" else 24
+    return f"{seconds:,.1f} days"
+
+
+def between(ends: Sequence[float], say: Callable[[float], str]) -> str:
+    """A range: "1.2-1.5 MB", "50 s-2.1 min", or one figure where its ends read the same."""
+    low, high = say(ends[0]), say(ends[-1])
+    if low == high:
+        return low
+    number, _, unit = low.partition(" ")
+    return f"{number if high.partition(' ')[2] == unit else low}-{high}"
 
 
 def plain(name: str) -> str:

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
+
+from schemas.storage.folder import Folder
+
+
+def free_disk(output: Folder, replaced: Iterable[Folder]) -> int | None:
+    """Bytes free where the output goes, with those of what is replaced there; None on an object store."""
+    if not output.is_local:
+        return None
+    there = output.path
+    while not os.path.exists(there):
+        there = os.path.dirname(there)
+    return shutil.disk_usage(there).free + sum(sum(each.sizes(recursive=True).values()) for each in replaced)
 
 
 def available_memory(root: Path = Path("/")) -> int:
