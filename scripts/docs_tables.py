@@ -1,12 +1,13 @@
 """The tables of options, columns and reasons in docs/, written from their declarations.
 
     python scripts/docs_tables.py             # writes those that changed
-    python scripts/docs_tables.py --check     # exit status 1 if one is not current, or an option or kind has none
+    python scripts/docs_tables.py --check     # exit status 1 if one is not current, or an option has none
 
 A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command, or "every command", and
 groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
 `<!-- commands -->`, and `<!-- end -->`.
-`<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has.
+`<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has. `<!-- kinds -->` has
+every kind, and `<!-- options: others -->` every option that no other table has, so that new ones are in the docs.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ MODULES = {each.module: each for each in COMMANDS}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 _TABLE = re.compile(
-    r"(<!-- (options|columns|reasons|measures|commands)(?:: ([^>]+))? -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (options|columns|reasons|measures|commands|kinds)(?:: ([^>]+))? -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
 def options(of: str) -> Iterator[Sequence[str]]:
+    if of == "others":
+        yield from others()
+        return
     module, _, titles = of.partition(": ")
     flags = MODULES.get(module, COMMANDS[0]).flags
     yield "option", "default", "meaning"
@@ -42,6 +46,16 @@ def options(of: str) -> Iterator[Sequence[str]]:
         if not found:
             raise LookupError(f"{module} has no options in a group {title!r}")
         yield from map(_option, found)
+
+
+def others() -> Iterator[Sequence[str]]:
+    """The options that are in no other table of the pages."""
+    pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
+    rest = {*missing(re.sub(r"<!-- options: others -->.*?<!-- end -->", "", pages, flags=re.DOTALL))}
+    yield "option", "default", "meaning"
+    for command in COMMANDS:
+        for of in command.options:
+            yield from (_option(each) for each in command.flags.options(of) if each.flag in rest)
 
 
 def _option(each: Option) -> Sequence[str]:
@@ -76,6 +90,12 @@ def reasons(of: str) -> Iterator[Sequence[str]]:
             yield f"`{reason}`", counted, meaning
 
 
+def kinds(of: str) -> Iterator[Sequence[str]]:
+    yield "record", "what a dataset of it is", "made by"
+    for record, kind in sorted(KINDS.items()):
+        yield record, kind.about, f"`{kind.command}`"
+
+
 def measures(of: str) -> Iterator[Sequence[str]]:
     yield "record", "distributions"
     for record, kind in sorted(KINDS.items()):  # the order of the registry is that of imports
@@ -105,11 +125,10 @@ def written(text: str) -> str:
 
 
 def missing(pages: str) -> Iterator[str]:
-    """The options and kinds that are in no table."""
+    """The options that are in no table."""
     tables = "\n".join(found[0] for found in _TABLE.finditer(pages))
     flags = {flag for each in COMMANDS for flag in each.flags.names if flag not in ("-h", "--help")}
     yield from sorted(flags - {*re.findall(r"^\| `(--[\w-]+)", tables, re.MULTILINE)})
-    yield from sorted({*KINDS} - {*re.findall(r"^<!-- columns: (\w+)", tables, re.MULTILINE)})
 
 
 def main(arguments: Sequence[str]) -> int:
