@@ -39,7 +39,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.executors import Executor, StageRun
+from pipelines.engine.executors import Executor, InlineExecutor, StageRun
 from pipelines.engine.machine import available_memory, free_disk
 from pipelines.engine.stage import WORK, Completion, Stage, Tally, Work, too_many_rejects
 from pipelines.engine.task_writer import peak_memory
@@ -184,7 +184,7 @@ def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, fo
     whole, sizes = raw_size(build), [stage.size(units[unit]) or 1.0 for unit in order]
 
     def run(number: int) -> Part:
-        part = Part(folder / f"raw{number}", min(sum(sizes[:number]), whole))
+        part = Part(folder / f"raw{number}", min(sum(sizes[:number]) or 1.0, whole))
         if part.size == whole:
             return run_part([build], executor, part)
         return run_part([sampled], executor, part, [[*units[unit]] for unit in sorted(order[:number])])
@@ -194,7 +194,7 @@ def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, fo
 
 def raw_size(build: DatasetBuild) -> float:
     """The size of all raw input in the measure of the first stage; its units, where that has none."""
-    return sum(build.stages[0].size(unit) or 1.0 for unit in build.stages[0].plan(build.work))
+    return sum(build.stages[0].size(unit) or 1.0 for unit in build.stages[0].plan(build.work)) or 1.0
 
 
 class Pieces:
@@ -228,7 +228,7 @@ class Pieces:
     def take(self, number: int, folder: Folder, *, workers: int) -> Part:
         """The first pieces as datasets in a folder."""
         pieces = sorted(self._pieces[:number], key=lambda piece: piece[:2])
-        part = Part(folder, sum(self.sizes[:number]))
+        part = Part(folder, sum(self.sizes[:number]) or 1.0)
         if self._apart and not (number == len(self.sizes) and self._all):
             n = max(math.ceil(part.size / self._largest), min(max(workers, LEAST_SHARDS), number))
             cuts = itertools.pairwise(len(pieces) * cut // n for cut in range(n + 1))
@@ -318,7 +318,7 @@ def scaled(found: Figures, times: Mapping[str, float]) -> Figures:
 
 
 def at(end: int, least: float, most: float) -> float:
-    """One of them, or for the likeliest what lies as many times above the one as below the other."""
+    """The least, the most, or for the likeliest their geometric mean."""
     return least ** ((1 - end) / 2) * most ** ((1 + end) / 2)
 
 
@@ -425,9 +425,9 @@ class Base(NamedTuple):
 
 
 class World:
-    """The datasets of a run as they are expected at one end of the range, each on the ground of those before.
+    """The datasets of a run as they are expected at one end of the range, each from those before.
 
-    They lie in a folder, as far as stages plan from them.
+    A folder holds what stages need of them to plan their units.
     """
 
     def __init__(self, folder: Folder, end: int, *, workers: int, busy: float) -> None:
@@ -640,14 +640,16 @@ def plan(
                     found.append(world.dataset(build, as_sampled, parts, more * pieces.size))
     done = [each for part in measured for each in part.done.values()]
     at_work = sum(figures(each.completions)[TIME] / max(min(len(each.units), workers), 1) for each in done)
+    inline = isinstance(executor, InlineExecutor)
     idle = worked + max(sum(part.seconds for part in measured) - at_work, 0)
     peak = max(each.peak_memory for one in done for each in one.completions)
     return Plan(
         [[each for each in found if each.build in todo] for found in forecasts],
         share=min(part_of_raw, 1.0),
         seconds=time.monotonic() - began,
-        start=tuple(idle * 1.3**end + BEAM_SECONDS[end] for end in (-1, 0, 1)),
-        worker_memory=tuple(peak + worlds[2].more_memory * share for share in (0.0, 0.5, 1.0)),
+        start=tuple(idle * 1.3**end + (0 if inline else BEAM_SECONDS[end]) for end in (-1, 0, 1)),
+        # Of two processes that do the same, one takes a fifth more.
+        worker_memory=tuple(peak * (1 + 0.2 * end) + worlds[2].more_memory * (1 + end) / 2 for end in (-1, 0, 1)),
         main_memory=peak_memory(),
     )
 
@@ -690,14 +692,11 @@ def text(found: Plan, free: int | None, available: int, *, local: bool, workers:
         table.add_row(str(build.output), "", *made)
         for line in zip(*(each.lines for each in forecast), strict=True):
             cells = [
-                between(sorted(map(figure, line)), say)
-                for figure, say in (
-                    (lambda each: each.units, rounded),
-                    (lambda each: rows_of(each.figures), rounded),
-                    (lambda each: sum_of(each.figures, "bytes"), size),
-                    (lambda each: each.figures[TIME], roughly),
-                    (lambda each: each.wall, roughly),
-                )
+                between(sorted(each.units for each in line), rounded),
+                between(sorted(rows_of(each.figures) for each in line), rounded),
+                between(sorted(sum_of(each.figures, "bytes") for each in line), size),
+                _time(sorted(each.figures[TIME] for each in line)),
+                _time(sorted(each.wall for each in line)),
             ]
             table.add_row(f"  {line[0].stage.name}", *cells[: 4 + local])
     work = between(found.each(lambda all_: sum(line.figures[TIME] for each in all_ for line in each.lines)), roughly)
@@ -738,6 +737,10 @@ def warnings(found: Plan, free: int | None, available: int, *, workers: int, max
                 f"warning: {line.stage.name} rejects {share(rejected, read)} of its {line.stage.counts}, more than "
                 f"--max-reject-rate={max_reject_rate:g}; the run would stop"
             )
+
+
+def _time(ends: Sequence[float]) -> str:
+    return "< 1 s" if ends[-1] < 1 else between(ends, roughly)
 
 
 def _is(needed: Ends, there: float) -> str:

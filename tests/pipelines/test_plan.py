@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from literal import chain_of, run_here
+from literal import chain_of, dump, run_here
 from pyarrow import fs
 from toy import word_count
 
@@ -269,6 +269,13 @@ def test_a_part_stands_for_the_whole(tales, told, tmp_path, first_part_alone):
     assert 0.1 < found.share < 0.8
     assert outside(found, made=told, output=tmp_path / "out", rows_alone=True) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "#REDIRECT [[Elsewhere]]"])
+def test_an_input_without_documents(tmp_path, text):
+    path = dump(tmp_path / "sea.xml", {1: text} if text else {})
+    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", f"--input={path}")
+    assert [[each.rows for each in of] for of in found.forecasts] == [[0, 0, 0, 0]] * 3
 
 
 @pytest.mark.parametrize("given", ["documents", "sentences"])
