@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS := dev,benepar,stanza,corenlp,train,gcp
 PYTEST := $(BIN)/python -m pytest -n 2
 
-# uv compiles nothing that it installs: without bytecode on disk each process would compile all that it imports.
+# uv does not compile what it installs: without bytecode on disk each process would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -15,10 +15,10 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
 
-run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/contexts (replaces what an earlier run left there)
+run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/contexts (replaces the output of an earlier run)
 	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
 
-test: $(VENV)/test.stamp  ## the tests, less the heavy ones
+test: $(VENV)/test.stamp  ## the tests, without the heavy ones
 	$(PYTEST) --dist worksteal -rs
 
 test-all: test heavy  ## all tests
@@ -26,16 +26,16 @@ test-all: test heavy  ## all tests
 heavy: $(VENV)/test.stamp  ## only the heavy tests: those that need Java, Go, a browser or images
 	$(PYTEST) --dist loadfile -m heavy -rs
 
-fuzz: $(VENV)/test.stamp  ## the properties, fifty times as many examples as in make test, others each time; hours
+fuzz: $(VENV)/test.stamp  ## the properties, with fifty times the examples of make test, new ones each time; hours
 	PHRASEMILL_FUZZ=50 $(PYTEST) --dist worksteal -m 'hypothesis and not heavy'
 
 bench-smoke: $(VENV)/test.stamp  ## each benchmark at its smallest
 	$(BIN)/python -m benchmarks.smoke
 
-mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test notices each; an hour or two
+mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test finds each; an hour or two
 	$(BIN)/python scripts/mutants.py
 
-docs-tables: $(VENV)/test.stamp  ## the tables of options, columns and reasons in docs/, from their declarations
+docs-tables: $(VENV)/test.stamp  ## write the tables of options, columns and reasons in docs/ from their declarations
 	$(BIN)/python scripts/docs_tables.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
@@ -45,11 +45,11 @@ lint: $(VENV)/test.stamp  ## ruff: lint and format
 types: $(VENV)/test.stamp  ## mypy
 	$(BIN)/mypy
 
-format: $(VENV)/test.stamp  ## let ruff format the code and mend what it can
+format: $(VENV)/test.stamp  ## let ruff format the code and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-constraints: $(VENV)/test.stamp  ## resolve constraints.txt anew from pyproject.toml, for all extras and Pythons
+constraints: $(VENV)/test.stamp  ## resolve constraints.txt again from pyproject.toml, for all extras and Pythons
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --upgrade --quiet \
 		--no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'make constraints' \
 		--output-file constraints.txt
@@ -78,8 +78,8 @@ $(BIN)/python:
 	echo "make: install one, or name it: make PYTHON=/path/to/python3.11" >&2; \
 	exit 1
 
-# uv installs in seconds what takes pip minutes; where it cannot be had or fails (it does not read pip's
-# configuration, so not its mirrors either), pip does it.
+# uv installs in seconds what takes pip minutes. If it is not available or fails (it does not read pip's configuration,
+# nor its mirrors), pip is used.
 define install
 @[ -x $(BIN)/uv ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv \
 	|| echo "make: no uv, installing with pip" >&2

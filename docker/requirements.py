@@ -1,8 +1,8 @@
-"""What phrasemill requires, without phrasemill: the worker image installs it in a layer of its own.
+"""The requirements of phrasemill, without phrasemill: the worker image installs them in a separate layer.
 
     python docker/requirements.py benepar,gcp < pyproject.toml > requirements.txt
 
-Standard library only: it runs inside the build, before anything is installed.
+Standard library only: it runs during the build, before anything is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 
 def requirements(project: Mapping[str, Any], extras: Iterable[str]) -> list[str]:
-    """The requirements of a pyproject's `project` table with these extras, each once. KeyError: an extra it has not."""
+    """The requirements of a pyproject's `project` table with these extras, each once. KeyError: an unknown extra."""
     found = dict.fromkeys(project["dependencies"])
     for extra in extras:
         for line in project["optional-dependencies"][extra]:

@@ -1,4 +1,4 @@
-"""Lists the pipelines, and the tools that look at what they made: `python -m pipelines`."""
+"""Lists the pipelines, and the tools that read their datasets: `python -m pipelines`."""
 
 from __future__ import annotations
 

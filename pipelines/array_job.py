@@ -1,7 +1,8 @@
-"""`--units=I/N`: a slice of a dataset's first stage on this machine, beside others elsewhere, as an array job does it.
+"""`--units=I/N`: does a slice of a dataset's first stage on this machine, as one task of an array job.
 
-The machines share nothing but storage, and no Beam is at work. Datasets before the output must be there. A whole run
-with `--resume` follows the slices: it does what they left undone, closes the stage, does the later ones and publishes.
+The machines share nothing but storage, and Beam is not used. Datasets before the output must be finished. After the
+slices comes a whole run with `--resume`: it does the units that they left undone, closes the stage, does the later
+stages and publishes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from schemas.options import Chosen
 
 
 def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
-    """UserError unless all datasets before the last are there; it names the first that is not, and what makes it."""
+    """UserError unless all datasets before the last are finished; it names the first that is not, and what makes it."""
     for number, dataset in enumerate(chain[:-1]):
         build = dataset.build
         if build is None:
@@ -47,7 +48,7 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
 
 
 def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **changes: Any) -> str:
-    """What one types to make a dataset of the chain from the one before it, with the options that concern it."""
+    """The command line that makes a dataset of the chain from the one before it, with the options that it reads."""
     build = chain[number].build
     assert build is not None
     command = _maker(build.kind)
@@ -74,9 +75,9 @@ def run_slice(
     command: str,
     finish: str,
 ) -> str:
-    """Do a slice of the units of the first stage, and say how far the stage is. Raises what stopped it.
+    """Do a slice of the units of the first stage; returns a line on the progress of the stage. Raises what stopped it.
 
-    `command` is what goes on with the slice, should it end early, `finish` what follows all slices.
+    `command` continues the slice if it ends early, `finish` is the command after all slices.
     """
     output, work, stage = build.output, build.work, build.stages[0]
     if not is_dataset(output):
@@ -105,7 +106,7 @@ def run_slice(
 
 
 def ended_line(part: Slice, stage: str, done: int, before: int, done_in_all: int, units: int, finish: str) -> str:
-    """What a slice says at its end: units that it did, units that an earlier run of it did, units of all slices."""
+    """The last line of a slice: units that it did, units that an earlier run of it did, units of all slices."""
     then = "to finish" if done_in_all == units else "to finish, when no slice is at work any more"
     earlier = f" ({before:,} before)" if before else ""
     here = f"{done:,} unit{'' if done == 1 else 's'} done{earlier}"

@@ -1,6 +1,6 @@
-"""What every command does: read its options, find the input, build what is missing, sum up.
+"""Runs a command: read its options, find the input, build what is missing, print a summary.
 
-What is heavy is imported when it is needed: `--help` and a mistyped flag take a moment.
+Heavy modules are imported when they are needed, so `--help` and errors in flags are fast.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from schemas.storage.folder import Folder
 
 SMALL_INPUT = 1 << 16
-"""Bytes of input that are done in this process: starting others, and Beam, would take longer than the work."""
+"""Up to this many bytes of input are done in this process: starting others, and Beam, takes longer than the work."""
 
 
 class Command(NamedTuple):
     """A pipeline as a command.
 
-    `options` are its classes of options, beyond those of every command. `build` gives the datasets in order, the last
-    of them the output.
+    `options` are its classes of options, beyond those of every command. `build` returns the datasets in order; the last
+    is the output.
     """
 
     module: str
@@ -68,7 +68,7 @@ class Command(NamedTuple):
         return chosen, beam_args
 
     def line(self, *chosen: Any, beam_args: Sequence[str] = ()) -> str:
-        """What one types to run it with these options; without credentials, which belong into the environment."""
+        """The command line with these options; without credentials, which belong in the environment."""
         ordered = sorted(chosen, key=lambda each: (type(each) is RunOptions, type(each) is not InputOptions))
         arguments = shown_arguments([*self.flags.arguments(*ordered), *beam_args])
         return shlex.join([python(), "-m", f"pipelines.{self.module}", *arguments])
@@ -79,7 +79,7 @@ _READING = (DocumentOptions, ReadOptions)
 
 
 class Tool(NamedTuple):
-    """A command that looks at datasets; the module of the same name in `pipelines/tools` does it."""
+    """A command that reads datasets; the module of the same name in `pipelines/tools` implements it."""
 
     module: str
     description: str
@@ -87,7 +87,7 @@ class Tool(NamedTuple):
 
 
 def python() -> str:
-    """This Python, as one would type it here."""
+    """This Python, as typed in the current folder."""
     here = os.path.relpath(sys.executable)
     return "python" if here.startswith(os.pardir) else here
 
@@ -97,7 +97,7 @@ def _absolute(place: str) -> str:
 
 
 def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
-    """The options with absolute paths, for workers whose working directory is another, and the paths."""
+    """The options with absolute paths, for workers with another working directory, and these paths."""
     found, places = chosen, []
     for options in chosen:
         for each in options_of(options):
@@ -111,10 +111,10 @@ def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
 
 
 def main(command: Command, arguments: Sequence[str] | None = None) -> int:
-    """Run a command; errors that a user can mend are one line, not a traceback. Returns the exit status.
+    """Run a command; errors that a user can fix are one line, not a traceback. Returns the exit status.
 
-    A module that runs as a program has the name `__main__`, by which other processes do not find its classes, such as
-    stages. So the command is taken from the module of its name.
+    A module that runs as a program has the name `__main__`, under which other processes do not find its classes, such
+    as stages. So the command is taken from the module of its name.
     """
     if command is getattr(sys.modules["__main__"], "COMMAND", None):
         command = importlib.import_module(f"pipelines.{command.module}").COMMAND
@@ -130,7 +130,7 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(command, sys.argv[1:] if arguments is None else arguments)
     except BaseException as error:
-        if received:  # whatever became of it on its way through libraries
+        if received:  # libraries may raise another exception instead
             print("stopped", file=sys.stderr)
             return 128 + received[0]
         return _failed(error)
@@ -140,7 +140,7 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
 
 
 def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
-    """Run one of `pipelines/tools`, with errors as `main` has them. Returns the exit status."""
+    """Run one of `pipelines/tools`; errors are as in `main`. Returns the exit status."""
     try:
         flags = Flags(f"python -m pipelines.{tool.module}", (tool.options,), description=tool.description)
         chosen: Any = flags.parse(arguments)[tool.options]
@@ -151,7 +151,7 @@ def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
 
 
 def _failed(error: BaseException) -> int:
-    """Say what ended a run; the exit status."""
+    """Print what ended a run. Returns the exit status."""
     if not isinstance(error, Exception):
         raise error  # argparse's SystemExit
     if isinstance(error, UserError):
@@ -278,7 +278,7 @@ def _whole(
 
 
 def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
-    """The datasets of a chain that are not there yet; says which are."""
+    """The datasets of a chain that must be built; prints which are reused."""
     todo = []
     for dataset in chain:
         if dataset.build is None:
@@ -294,7 +294,7 @@ def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBui
 def _executor(
     run: RunOptions, size: int, submission: Submission | None, beam_args: Sequence[str]
 ) -> Callable[[], Executor]:
-    """Where the units are to be done. `size`: bytes of the input."""
+    """Where the units are done. `size`: bytes of the input."""
     if submission is None and not (beam_args or run.workers) and size <= SMALL_INPUT:
         from pipelines.engine.executors import InlineExecutor
 

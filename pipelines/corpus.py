@@ -1,8 +1,8 @@
 """The chain of datasets: raw text -> documents -> sentences -> phrases -> contexts.
 
-Each function says how one dataset is built from the one before, or finds that the input is that dataset already.
-What lies between the input and the output is kept beside the output: `<output>-documents`, `<output>-sentences`,
-`<output>-phrases`. It is reused as long as its fingerprint is the same.
+Each function describes how one dataset is built from the one before, or returns the input if it is that dataset.
+Datasets between the input and the output are kept beside the output: `<output>-documents`, `<output>-sentences`,
+`<output>-phrases`. They are reused as long as their fingerprints are the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from transforms.sources.options import DocumentOptions, ReadOptions
 
 
 class ChainDataset(NamedTuple):
-    """A dataset of the chain: one that is there (`build` is None) or one to be built."""
+    """A dataset of the chain: one that exists (`build` is None) or one to be built."""
 
     folder: Folder
     fingerprint: str
@@ -47,7 +47,7 @@ def built(build: DatasetBuild) -> ChainDataset:
 
 
 class Given(NamedTuple):
-    """What the user gave as --input: raw files, or one dataset of an earlier stage."""
+    """The input: raw files, or one dataset of an earlier stage."""
 
     raw: RawFiles | None
     dataset: ChainDataset | None = None
@@ -55,7 +55,7 @@ class Given(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the dataset that was given; 0 for raw files."""
+        """Bytes of the given dataset; 0 for raw files."""
         return sum(shard.bytes for shard in self.manifest.shards) if self.manifest else 0
 
 
@@ -83,7 +83,7 @@ def documents(
     *,
     takes: str = "raw text, documents or sentences",
 ) -> ChainDataset:
-    """Raw files -> documents; or the documents dataset that was given."""
+    """Raw files -> documents; or the given documents dataset."""
     if source.raw is None:
         assert source.dataset is not None
         assert source.manifest is not None
@@ -121,7 +121,7 @@ def documents(
 
 
 def sentences(source: Given, options: Chosen, output: Folder, documents_output: Folder) -> list[ChainDataset]:
-    """Documents -> sentences; or the sentences dataset that was given, with the documents it was made from."""
+    """Documents -> sentences; or the given sentences dataset, with the documents it was made from."""
     if holds(source, kinds.sentences.KIND):
         assert source.dataset is not None
         assert source.manifest is not None

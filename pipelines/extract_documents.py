@@ -1,4 +1,4 @@
-"""Raw text -> documents: plain text with the links' places, from Wikipedia dumps, books, JSON lines, Parquet.
+"""Raw text -> documents: plain text with the places of links, from Wikipedia dumps, books, JSON lines, Parquet.
 
 python -m pipelines.extract_documents --input enwiki.xml.bz2 --output out/documents
 """

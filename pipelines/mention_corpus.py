@@ -1,6 +1,6 @@
 """The chain of datasets of hyperlink mentions: documents -> mentions -> aliases, pairs.
 
-Like `pipelines/corpus.py`, which has what comes before. The mentions and aliases of a run lie beside its pairs:
+Like `pipelines/corpus.py`, which builds the documents. The mentions and aliases of a run are written beside its pairs:
 `<output>-mentions`, `<output>-aliases`.
 """
 
@@ -32,7 +32,7 @@ LINKED_FORMATS = ("wikipedia-xml", "wikipedia-html")
 
 
 def mentions(source: Given, options: Chosen, output: Folder, documents_output: Folder) -> list[ChainDataset]:
-    """Documents -> mentions, with the documents; or the mentions dataset that was given."""
+    """Documents -> mentions, with the documents; or the given mentions dataset."""
     if source.dataset is not None and holds(source, kinds.mentions.KIND):
         if options[Tables].tables:
             raise UserError(f"--tables: the targets of {source.dataset.folder} are resolved already; leave it out")
@@ -80,7 +80,7 @@ def _dumps(tables: Sequence[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...
     for given in tables:
         filesystem, path = locate(given)
         if filesystem.get_file_info(path).type != fs.FileType.File:
-            raise UserError(f"--tables {given}: is no file; name each of page, redirect and page_props")
+            raise UserError(f"--tables {given}: is not a file; name each of page, redirect and page_props")
         info = filesystem.get_file_info(path)
         found.append((given, SqlFile(filesystem, open_table(filesystem, path), info.size)))
     found.sort(key=lambda each: (each[1].table.name, each[0]))
@@ -88,8 +88,8 @@ def _dumps(tables: Sequence[str]) -> tuple[tuple[SqlFile, ...], tuple[Input, ...
         have = {each.table.table for _, each in found if each.table.source == wiki}
         if "redirect" in have and "page" not in have:
             raise UserError(
-                f"--tables: the redirect table of {wiki} names its pages by number; give its page table, too, or leave "
-                "it out where the XML dump has the redirects"
+                f"--tables: the redirect table of {wiki} names its pages by number; give its page table too, or leave "
+                "it out if the XML dump has the redirects"
             )
     inputs = [
         Input(
@@ -138,12 +138,12 @@ def pairs(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset
 
 
 def _mask_rules(options: Chosen) -> MaskRules | None:
-    """How sentences are to be masked, None if at load time."""
+    """How sentences are masked; None if they are masked at load time."""
     rules = options[MaskRules]
     if rules.tokenizer and rules.masks != "subtokens":
-        raise UserError("--tokenizer: is for --masks=subtokens; leave it out, or give that, too")
+        raise UserError("--tokenizer: is for --masks=subtokens; leave it out, or give that too")
     if not options[PairColumns].masked:
         if rules.masks != "one":
-            raise UserError("--masks: says how --masked masks; give that, too")
+            raise UserError("--masks: says how --masked masks; give that too")
         return None
     return identified(rules)

@@ -15,7 +15,7 @@ from schemas.options import natural, option
 
 @dataclass(frozen=True)
 class Mentions:
-    """Of which entity."""
+    """Which entity, and how many of its mentions."""
 
     dataset: str = option(flag="DIR", place=True, help="a mentions dataset")
     entity: str = option(flag="ENTITY", help='a Wikidata id ("Q84") or the title of a page ("London")')
@@ -27,7 +27,7 @@ TOOL = Tool("mentions", "All mentions of an entity, by Wikidata id or title, in 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 1 where the entity has no mention, 2 where the directory is no mentions dataset."""
+    """Returns the exit status: 0, 1 if the entity has no mention, 2 if the directory is not a mentions dataset."""
     return run_tool(TOOL, arguments)
 
 

@@ -1,6 +1,6 @@
 """The options of every run, and the flags of Beam that pass through.
 
-`--help` imports this module and what it names: all of that is light.
+`--help` imports this module, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _slice(text: str) -> Slice:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run writes, and how it goes."""
+    """Where a run writes, and how it runs."""
 
     group: ClassVar[str] = "output and run"
 
@@ -44,7 +44,7 @@ class RunOptions:
         place=True,
         metavar="DIR",
         help="the dataset to write",
-        more="The datasets that it is made from go beside it",
+        more="The datasets that it is made from are written beside it",
     )
     runner: str = option("DirectRunner", choices=RUNNERS, help="where to run", unset="DirectRunner, this machine")
     workers: int | None = option(
@@ -56,13 +56,13 @@ class RunOptions:
         more="On a cluster: on each of its machines",
     )
     max_reject_rate: float = option(
-        0.01, takes=reject_rate, metavar="RATE", help="stop where more of a stage's input is rejected"
+        0.01, takes=reject_rate, metavar="RATE", help="stop if a larger share of a stage's input is rejected"
     )
     stall_limit: int = option(
         round(LIMITS.stalled),
         takes=count,
         metavar="SECONDS",
-        help="a worker without progress for so long counts as hung",
+        help="a worker without progress for this long is hung",
     )
     plan: bool = option(
         False,
@@ -77,33 +77,33 @@ class RunOptions:
         more="See [arrays.md](arrays.md)",
     )
     overwrite: bool = option(False, help="replace the dataset in --output")
-    resume: bool = option(False, help="go on with an unfinished run")
+    resume: bool = option(False, help="continue an unfinished run")
 
     @property
     def limits(self) -> Limits:
         return LIMITS._replace(stalled=self.stall_limit, idle=min(LIMITS.idle, self.stall_limit))
 
     def check(self, beam_args: Sequence[str]) -> None:
-        """UserError for what cannot be combined."""
+        """UserError for options that cannot be combined."""
         if self.overwrite and self.resume:
             raise UserError("--overwrite and --resume exclude each other")
         if not self.units:
             return
         if self.overwrite:
             raise UserError(
-                "--overwrite and --units exclude each other, for a slice may not remove what others did; "
+                "--overwrite and --units exclude each other, since a slice may not remove what others did; "
                 f"delete {self.output} first, or choose another --output"
             )
         if self.plan:
-            raise UserError("--plan and --units exclude each other, for a plan is of all units; leave out --units")
+            raise UserError("--plan and --units exclude each other, since a plan is of all units; leave out --units")
         if self.runner != "DirectRunner":
             raise UserError(
-                f"--runner {self.runner} and --units exclude each other, for a slice is done without Beam, on the "
+                f"--runner {self.runner} and --units exclude each other, since a slice is done without Beam, on the "
                 "machine where it is started; leave out one of them"
             )
         if beam_args:
             raise UserError(
-                f"{beam_args[0]}: --units takes no flags of Beam, for a slice is done without it; leave it out"
+                f"{beam_args[0]}: --units takes no flags of Beam, since a slice is done without it; leave it out"
             )
 
 
@@ -117,7 +117,7 @@ class InputOptions:
         (), repeated=True, place=True, metavar="PATH", help="what to read; may be repeated", unset="the sample"
     )
     input_format: str | None = option(
-        None, choices=tuple(sorted(FORMAT_OBJECTS)), help="read all files in this format, instead of detecting it"
+        None, choices=tuple(sorted(FORMAT_OBJECTS)), help="read all files in this format instead of detecting it"
     )
 
 
@@ -134,7 +134,7 @@ def shown_arguments(arguments: Sequence[str]) -> list[str]:
 
 
 def check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
-    """UserError for a flag that is none of Beam's either, naming the nearest; `own` are ours."""
+    """UserError for a flag that Beam does not know either, naming the nearest; `own` are ours."""
     from pipelines.engine.beam import job_server_flags, known_flags
 
     beams = set(known_flags())

@@ -1,4 +1,4 @@
-"""What a run rejected, with examples, and what it filtered, of a finished dataset or of a run that goes on or stopped.
+"""What a run rejected, with examples, and what it filtered; the dataset may be finished or unfinished.
 
 python -m pipelines.rejects out/contexts-sentences --reason parser_error --examples 10
 """
@@ -28,7 +28,7 @@ TOOL = Tool("rejects", "What a run rejected, with examples, and what it filtered
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, or 2 where the directory is neither a dataset nor an unfinished run."""
+    """Returns the exit status: 0, or 2 if the directory is neither a dataset nor an unfinished run."""
     return run_tool(TOOL, arguments)
 
 

@@ -12,7 +12,7 @@ from schemas.options import option
 
 @dataclass(frozen=True)
 class Report:
-    """Of which datasets."""
+    """Which datasets."""
 
     directories: tuple[str, ...] = option(
         flag="DIR", repeated=True, place=True, help="a dataset, on a disk or at s3:// or gs://"
@@ -23,7 +23,7 @@ TOOL = Tool("report", "Writes report.html of finished datasets again.", Report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, or 2 where a directory is no dataset."""
+    """Returns the exit status: 0, or 2 if a directory is not a dataset."""
     return run_tool(TOOL, arguments)
 
 

@@ -1,4 +1,4 @@
-"""How a run goes, seen from another terminal or machine.
+"""The progress of a run, from another terminal or machine.
 
 python -m pipelines.status out/contexts
 """
@@ -21,11 +21,12 @@ class Status:
     json: bool = option(False, help="for machines")
 
 
-TOOL = Tool("status", "How a run goes, seen from another terminal or machine.", Status)
+TOOL = Tool("status", "The progress of a run, from another terminal or machine.", Status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 the dataset is finished or a run is at work on it, 1 a run has ended early, 2 neither."""
+    """Returns the exit status: 0 if the dataset is finished or a run is at work on it, 1 if a run has ended early, 2
+    if neither."""
     return run_tool(TOOL, arguments)
 
 

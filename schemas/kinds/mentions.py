@@ -328,14 +328,14 @@ KIND = Kind(
     filters={
         **PUNCTUATION,
         **NUMBER,
-        "across_sentences": "an anchor that no sentence holds whole",
-        "whole_sentence": "a mention that is all of its sentence, or its sentence but for punctuation",
+        "across_sentences": "an anchor that is not inside one sentence",
+        "whole_sentence": "a mention that is its whole sentence, except for punctuation",
         "long_sentence": "a mention in a sentence longer than --max-sentence-words",
         "long_mention": "a mention longer than --max-mention-words",
         "date": "a mention that is a date, a year or a part of one",
-        "list_page": "a mention on a page that lists: lists, indexes, disambiguation pages",
+        "list_page": "a mention on a list, index or disambiguation page",
         "to_disambiguation": "a link to a disambiguation page: no entity is meant",
-        "red_link": "a link to a title that is no page (--drop-red-links)",
+        "red_link": "a link to a title that is not a page (--drop-red-links)",
         "ambiguous_anchor": "a further mention of an anchor or title that is linked to two targets in the page",
     },
 )

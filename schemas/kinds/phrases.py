@@ -161,13 +161,13 @@ KIND = Kind(
     tasks=("feature-extraction",),
     parsed=True,
     filters={
-        "unknown_token": "a constituent with a word that the source does not tell",
+        "unknown_token": "a constituent with a word that the source withholds",
         **PUNCTUATION,
-        "unbalanced": "a constituent with half of a pair of brackets or quotes: the parser went astray",
+        "unbalanced": "a constituent with half of a pair of brackets or quotes: a parsing error",
         "pronoun": "a lone pronoun or determiner",
         **NUMBER,
         "too_long": "a constituent longer than --max-phrase-tokens",
-        "same_words": "a constituent over the same words as another, which counts",
+        "same_words": "a constituent over the same words as another, which is counted",
         "too_rare": "a phrase that is not among the most frequent",
     },
 )

@@ -20,7 +20,7 @@ class Occurrences:
         takes=count,
         metavar="M",
         help="contexts of each phrase",
-        more="A phrase with fewer occurrences has one of each",
+        more="A phrase with fewer occurrences has one for each",
     )
 
 

@@ -22,10 +22,10 @@ class MentionRules:
     drop_dates: bool = option(True, flag="--keep-dates", help="keep dates and years")
     drop_lists: bool = option(True, flag="--keep-lists", help="keep links on lists and disambiguation pages")
     drop_whole_sentences: bool = option(
-        True, flag="--keep-whole-sentences", help="keep mentions that are all of their sentence"
+        True, flag="--keep-whole-sentences", help="keep mentions that are the whole sentence"
     )
     drop_disambiguation: bool = option(True, flag="--keep-disambiguation", help="keep links to disambiguation pages")
-    drop_red_links: bool = option(False, help="leave out links to titles that are no page")
+    drop_red_links: bool = option(False, help="leave out links to titles that are not a page")
     own_titles: bool = option(False, help="also find mentions where a page's text names its title")
     repeated_anchors: bool = option(False, help="also find mentions where a page repeats an anchor without the link")
 
@@ -49,7 +49,7 @@ class PairRules:
     )
     partners: int = option(4, takes=count, metavar="K", help="each of them is paired with the next K on a ring")
     all_pairs: bool = option(
-        False, help="every two mentions of a key, as the paper does: no caps", source="UCTopic, section 3.1"
+        False, help="pair every two mentions of a key, as in the paper, without caps", source="UCTopic, section 3.1"
     )
 
 
@@ -59,7 +59,7 @@ class PairColumns:
 
     group: ClassVar[str] = "pairs"
 
-    masked: bool = option(False, help="write the masked sentences, too; else they are masked at load time")
+    masked: bool = option(False, help="also write the masked sentences; otherwise they are masked at load time")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MaskRules:
         help="one mask for a mention, or one for each of its sub-tokens",
         source="subtokens: UCTopic, figure 1",
     )
-    tokenizer: str = option("", metavar="NAME", help="whose sub-tokens: a name or folder of a Hugging Face tokenizer")
+    tokenizer: str = option("", metavar="NAME", help="a Hugging Face tokenizer of the sub-tokens: a name or folder")
     digest: str = ""
     """Of the tokenizer, see `masking.identified`."""
 

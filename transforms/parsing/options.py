@@ -36,7 +36,7 @@ class ParsingOptions:
         takes=_name_and_value,
         repeated=True,
         metavar="NAME=VALUE",
-        help="an option of its own (docs/parsers.md); may be repeated",
+        help="an option of that parser (docs/parsers.md); may be repeated",
     )
 
     def settings(self) -> Settings:
@@ -72,10 +72,10 @@ def _value(text: str) -> str | float:
 
 @dataclass(frozen=True)
 class GivenSentences:
-    """What concerns sentences that were given as input."""
+    """Options for sentences that are given as input."""
 
     group: ClassVar[str] = "input"
 
     documents: str | None = option(
-        None, place=True, metavar="DIR", help="where the documents of given sentences lie, if they were moved"
+        None, place=True, metavar="DIR", help="the documents of the given sentences, if they were moved"
     )

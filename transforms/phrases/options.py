@@ -23,7 +23,7 @@ class PhraseRules:
         takes=some_of(PHRASE_LABELS),
         metavar="L,L",
         help="constituents to take",
-        more="PP is taken only where it is named",
+        more="PP is taken only if it is named",
         source="Phrase-BERT, section 3",
     )
     max_tokens: int = option(

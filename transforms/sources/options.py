@@ -14,7 +14,7 @@ class DocumentOptions:
 
     group: ClassVar[str] = "input"
 
-    on_corrupt: str = option("fail", choices=("fail", "skip"), help="stop at damaged input, or reject it and go on")
+    on_corrupt: str = option("fail", choices=("fail", "skip"), help="stop at damaged input, or reject it and continue")
     max_documents: int | None = option(
         None,
         takes=count,
@@ -29,7 +29,7 @@ class DocumentOptions:
         metavar="RATE",
         unset="all",
         help="take a random share, by hash of the id",
-        more="The same documents whatever else is in the run; the others are `not_sampled`",
+        more="The choice does not depend on the other documents; those left out are `not_sampled`",
         source='"a random subset of Books3": Phrase-BERT, section 3',
     )
     sample_seed: int = option(0, takes=whole, metavar="N", help="the seed of that share")
@@ -37,9 +37,9 @@ class DocumentOptions:
         "off",
         choices=("off", "documents", "paragraphs"),
         help="leave out exact duplicates",
-        more="With `documents`, of documents with exactly the same text the first stays, the others are "
-        "`duplicate_document`; with `paragraphs`, a paragraph (a line of 60 characters or more) stays where it stands "
-        "first, and a document of which only shorter lines are left is `duplicate_paragraph`",
+        more="With `documents`, the first of several documents with exactly the same text is kept, the others are "
+        "`duplicate_document`; with `paragraphs`, a paragraph (a line of 60 characters or more) is kept only where it "
+        "occurs first, and a document with only shorter lines left is `duplicate_paragraph`",
     )
     shard_bytes: int = option(
         1 << 20,
@@ -53,7 +53,7 @@ class DocumentOptions:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What readers are told; part of the fingerprint."""
+    """How files are read; part of the fingerprint."""
 
     group: ClassVar[str] = "input"
 
@@ -64,14 +64,14 @@ class ReadOptions:
         4_000_000,
         takes=count,
         metavar="N",
-        help="reject a wiki page that has more",
-        more="A page of an HTML dump may have a line of 5 times as many, and as many characters of text as this says",
+        help="reject a larger wiki page",
+        more="In an HTML dump a page's line may have 5 times as many bytes, and its text this many characters",
     )
     max_document_bytes: int = option(
         16_000_000,
         takes=count,
         metavar="N",
-        help="reject a book, line, row or member that has more",
+        help="reject a larger book, line, row or member",
         more="A long book has 10 MB",
     )
     max_nodes: int = option(
