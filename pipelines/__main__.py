@@ -18,9 +18,14 @@ COMMANDS = [
 TOOLS = [import_module(f"pipelines.{name}").TOOL for name in ("status", "rejects", "report", "mentions")]
 
 if __name__ == "__main__":
-    width = max(len(command.module) for command in COMMANDS)
+    from rich.table import Table
+
+    from transforms.reports.figures import text_of
+
+    table = Table.grid(padding=(0, 2))
     for command in COMMANDS:
-        print(f"python -m pipelines.{command.module:<{width}}  {command.description}")
-    print()
+        table.add_row(f"python -m pipelines.{command.module}", command.description)
+    table.add_row()
     for tool in TOOLS:
-        print(f"python -m pipelines.{tool.module + ' DIR':<{width}}  {tool.description}")
+        table.add_row(f"python -m pipelines.{tool.module} DIR", tool.description)
+    print("\n".join(text_of(table)))
