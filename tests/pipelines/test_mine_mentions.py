@@ -407,7 +407,7 @@ def test_by_the_command_with_workers(tmp_path, test_data, capsys):
     ("flags", "message"),
     [
         (["--input={folder}/book.txt"], "--input: has no hyperlinks, being text; mentions are mined from hyperlinks"),
-        (["--input={folder}/w.xml", "--tables={folder}/none.sql.gz"], "--tables {folder}/none.sql.gz: is no file"),
+        (["--input={folder}/w.xml", "--tables={folder}/none.sql.gz"], "--tables {folder}/none.sql.gz: is not a file"),
         (["--input={folder}/w.xml", "--tables={folder}/book.txt"], "book.txt"),
         (["--input={folder}/w.xml", "--tables={folder}/enwiki-20240101-redirect.sql.gz"],
          "--tables: the redirect table of enwiki names its pages by number; give its page table"),

@@ -54,7 +54,7 @@ def test_a_finished_dataset(tmp_path, capsys):
         f"{tmp_path}/toy: finished",
         "",
         "stage  rejected    count   share  meaning",
-        "words  bad_record      3  30.0 %  a line or row that is not of its format",
+        "words  bad_record      3  30.0 %  a line or row that is not in its format",
         "words  truncated       1  10.0 %  input that ends in the middle of a record or of a compressed stream",
         "",
         "stage  filtered  count   share  meaning",

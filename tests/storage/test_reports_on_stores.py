@@ -29,7 +29,7 @@ def test_report_and_rejects_of_a_finished_dataset(store: Store, tmp_path: Path, 
         tables.append(capsys.readouterr().out.splitlines()[1:])
     assert folders[0].read("report.html") == folders[1].read("report.html")
     assert tables[0] == tables[1]
-    assert "words  bad_record      2  28.6 %  a line or row that is not of its format" in tables[0]
+    assert "words  bad_record      2  28.6 %  a line or row that is not in its format" in tables[0]
 
 
 def test_rejects_of_an_unfinished_run(store: Store, capsys) -> None:
