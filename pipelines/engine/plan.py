@@ -342,15 +342,18 @@ def power(values: Sequence[float], sizes: Sequence[float], whole: float, end: in
     """A quantity at a size, from its values at smaller ones: there are fewer distinct things than things.
 
     Most: the last exponent stays; least: it falls on, by twice what it fell from part to part. Pairs grow faster than
-    what they are pairs of, until all partners are found: then the least is in proportion.
+    what they are pairs of, and ever faster, until all partners are found: least is in proportion, most rises on.
     """
     points = [(math.log(s), math.log(v)) for s, v in zip(sizes, values, strict=True) if v > 0 and s > 0]
-    slopes = [max((y1 - y0) / (x1 - x0), 0) for (x0, y0), (x1, y1) in itertools.pairwise(points) if x1 > x0 + 0.05]
+    steps = [(x1 - x0, y1 - y0) for (x0, y0), (x1, y1) in itertools.pairwise(points) if x1 > x0 + 0.05]
+    slopes = [min(max(y / x, 0.0), 2.0) for x, y in steps]
     low, high = 0.5, 1.0
     if slopes:
-        high = slopes[-1]
-        fall = max(slopes[-2] - high, 0.03) if len(slopes) > 1 else 0.1
-        low = 1.0 if high > 1 else max(high - 2 * fall, min(high, 0.5))
+        last, before = slopes[-1], slopes[-2] if len(slopes) > 1 else slopes[-1]
+        if last > 1:
+            low, high = 1.0, min(last + max(last - before, 0.1), 2.0)
+        else:
+            low, high = max(last - 2 * max(before - last, 0.03 if len(slopes) > 1 else 0.1), min(last, 0.5)), last
     return values[-1] * max(whole / max(sizes[-1], 1), 1e-9) ** ((low + high + end * (high - low)) / 2)
 
 
@@ -474,7 +477,9 @@ class World:
         else:
             expected = by_base(seen, len(units), base or Base([len(each.units) for each in seen.done], len(units)), end)
         if same or not with_input:  # time goes with the rows, or with the input
-            expected[TIME] = at(end, *sorted([expected[TIME], with_input[TIME] or last[TIME] * whole / seen.sizes[-1]]))
+            more = rows_of(expected) / rows[-1] if rows[-1] else 1.0
+            both = [last[TIME] * more, with_input[TIME] or last[TIME] * whole / seen.sizes[-1]]
+            expected[TIME] = at(end, *sorted(both))
         # Of moments a sample tells little, and machines are never equally busy.
         expected[TIME] *= (1.2 if last[TIME] > 1 else 1.5) ** end / (self._busy if end < 0 else 1)
         packs = (1.2 if same else 1.08) ** end if whole > 1.01 * seen.sizes[-1] else 1.0
