@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,11 @@ MODULES = {
 }
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def floor_of(module: str) -> tuple[int, str]:
     """The number of a module's floor from the roof, and the package there that it belongs to."""
     found = [(n, room) for n, floor in enumerate(FLOORS) for room in floor if f"{module}.".startswith(f"{room}.")]
@@ -37,7 +43,7 @@ def floor_of(module: str) -> tuple[int, str]:
 
 def imports(path: Path, *, at_import: bool = False) -> Iterator[str]:
     """The modules of ours that a file imports; `at_import`: only those of its top level, when it is imported."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     nodes = list(tree.body) if at_import else list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -74,7 +80,7 @@ def test_no_circle():
 def test_one_module_knows_the_library(library, places):
     found = []
     for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(f"{name}.".startswith(f"{library}.") for name in names):
@@ -94,7 +100,7 @@ OF_KINDS = ("schemas.kinds", "pipelines.stages")
 def test_no_module_names_a_kind_or_a_stage(module):
     """What is true of a kind is said where it is declared, and nothing else asks which kind it has."""
     named = []
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in ast.walk(parsed(MODULES[module])):
         if isinstance(node, ast.Constant) and node.value in [*KINDS]:
             named.append(node.value)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:

@@ -421,6 +421,7 @@ def mined(wiki: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
+@pytest.mark.heavy
 def test_all_of_a_small_wiki_is_measured(wiki, mined, tmp_path):
     flags = f"--input={wiki}", f"--tables={wiki.parent}/page.sql.gz", "--shard-bytes=20000"
     found = plan_of(mine_mentions.COMMAND, tmp_path / "out", *flags)
@@ -429,7 +430,10 @@ def test_all_of_a_small_wiki_is_measured(wiki, mined, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("given", ["raw", "documents", "mentions"])
+@pytest.mark.parametrize(
+    "given",
+    [pytest.param("raw", marks=pytest.mark.heavy), pytest.param("documents", marks=pytest.mark.heavy), "mentions"],
+)
 def test_a_part_of_a_wiki_stands_for_the_whole(wiki, mined, tmp_path, monkeypatch, first_part_alone, given):
     monkeypatch.setattr(mentions, "SAMPLE_SQL", 100_000)
     flags = [f"--input={wiki if given == 'raw' else f'{mined}-{given}'}", "--shard-bytes=20000"]
