@@ -98,7 +98,7 @@ class Folder:
         """The same names with the bytes of each file, from one listing."""
         base = self.at(name) if name else self.path
         with self._faults(name):
-            infos = self.filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
+            infos = self._list(base, recursive=recursive)
         skip = len(self.path) + 1
         return {info.path[skip:]: info.size for info in infos if info.type == fs.FileType.File}
 
@@ -107,7 +107,7 @@ class Folder:
         # Google Cloud's listing shows folders only if it is recursive.
         deep = self.filesystem.type_name == "gcs"
         with self._faults():
-            infos = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=deep))
+            infos = self._list(self.path, recursive=deep)
         skip = len(self.path) + 1
         return sorted({info.path[skip:].partition("/")[0] for info in infos})
 
@@ -164,6 +164,13 @@ class Folder:
             while block := stream.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
+
+    def _list(self, path: str, *, recursive: bool) -> list[fs.FileInfo]:
+        selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
+        try:
+            return self.filesystem.get_file_info(selector)
+        except FileNotFoundError:  # another process made the folder after Arrow missed it, and before it looked again
+            return self.filesystem.get_file_info(selector)
 
     def _info(self, name: str) -> fs.FileInfo:
         return self.filesystem.get_file_info(self.at(name) if name else self.path)
