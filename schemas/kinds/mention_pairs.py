@@ -232,8 +232,8 @@ _UNMASKED = {0: "neither", 1: "the first", 2: "the second"}
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
     """The two sentences with the mentions marked; `anchor` and `positive` of a masked pair are remarks."""
     sides = [{name: row[f"{name}_{side}"] for name in _PAIRED} for side in (1, 2)]
-    entities = {entity(side) for side in sides} - {row["key"]}
-    heading = " · ".join([cut(row["key"]), row["kind"], *sorted(entities)])
+    entities = " / ".join(dict.fromkeys(map(entity, sides)))
+    heading = " · ".join([cut(row["key"]), row["kind"], *([entities] if entities != row["key"] else [])])
     origin = " · ".join(cut(each["sentence_id"]) for each in sides)
     pieces = (*in_sentence(sides[0]), NEW_LINE, *in_sentence(sides[1]))
     remarks = [("keeps its words", _UNMASKED.get(row["unmasked"], str(row["unmasked"])))]

@@ -147,7 +147,7 @@ def test_a_masked_pair_has_what_it_trains_on_below():
     one, other = mention("A [whale].", "Whale"), mention("The [whale].", "Whale (band)")
     row = mention_pair(one, other, kind="surface", anchor="A [MASK].", positive="The [MASK].")
     passage = mention_pairs.show(row, {})
-    assert passage.heading == "whale · surface · Whale · Whale (band)"
+    assert passage.heading == "whale · surface · Whale / Whale (band)"
     assert passage.remarks[1:] == (("anchor", "A [MASK]."), ("positive", "The [MASK]."))
 
 
@@ -198,7 +198,7 @@ BAND = mention("A [whale] breathes.", "Whale (band)")
         (
             mention_pairs.show(mention_pair(BAND, HOUSE, kind="surface"), {}),
             [
-                "whale · surface · Whale (Q160) · Whale (band) (wiki:1#0 · wiki:1#0)",
+                "whale · surface · Whale (band) / Whale (Q160) (wiki:1#0 · wiki:1#0)",
                 "    A [whale] breathes.",
                 "    The [white whale] sank it.",
             ],
@@ -211,3 +211,16 @@ BAND = mention("A [whale] breathes.", "Whale (band)")
 )
 def test_a_row_as_plain_text(shown, lines):
     assert list(shown.lines()) == lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "heading"),
+    [
+        ("entity", "Troy", "Troy", "Troy · entity"),
+        ("surface", "Troy", "Troy (film)", "Troy · surface · Troy / Troy (film)"),
+        ("surface", "Troy (film)", "Troy", "Troy · surface · Troy (film) / Troy"),
+    ],
+)
+def test_the_heading_of_a_pair_names_all_its_entities(kind, one, other, heading):
+    row = mention_pair(mention("In [Troy].", one), mention("See [Troy].", other), kind=kind, key="Troy")
+    assert mention_pairs.show(row, {}).heading == heading
