@@ -1,6 +1,6 @@
 """What commands and workers do first: silence libraries, and do not load large ones.
 
-A program that imports parts of phrasemill does none of this.
+A program that imports parts of phrasemill does none of this, except `refuse_telemetry`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,22 @@ THREADS = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 """The environment of a worker, which has one core. More threads would change the order of sums in models."""
+
+_NO_TELEMETRY = {
+    "ORT_DISABLE_TELEMETRY": "1",  # ONNX Runtime (1.31) sends events and keeps a device id and a queue in the cache
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # the hub's client, for transformers, datasets and tokenizers
+    "DO_NOT_TRACK": "1",  # what other libraries agree on
+}
+
+
+def refuse_telemetry() -> None:
+    """Libraries that report their use to their makers do not. They read these variables when they are imported.
+
+    Our packages that load models call this when they are imported themselves. Somebody who has set a variable otherwise
+    keeps it.
+    """
+    for name, value in _NO_TELEMETRY.items():
+        os.environ.setdefault(name, value)
 
 
 def silence() -> None:

@@ -9,6 +9,10 @@ from pathlib import Path
 import properties  # noqa: F401 (the number of examples)
 import pytest
 
+from schemas.process import refuse_telemetry
+
+refuse_telemetry()  # before a test imports what reports its use
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Every file that a stage writes is flushed to its disk; in memory that takes no time.

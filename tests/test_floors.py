@@ -74,7 +74,6 @@ def test_no_circle():
     ("library", "places"),
     [
         ("apache_beam", ["pipelines.engine.beam"]),
-        ("onnxruntime", ["transforms.parsing.phrasemill.runtime"]),
     ],
 )
 def test_one_module_knows_the_library(library, places):

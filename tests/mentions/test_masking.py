@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from watched import watch
 
 from schemas.errors import UserError
 from schemas.kinds.mention_pairs import MASKED_MENTION_PAIRS, MENTION_PAIRS
@@ -168,6 +170,13 @@ def test_wordpiece(folder, text, masks):
     for name in ("wordpiece", "cut"):
         (masked,) = masker(folder, name).mask([plain], [start], [end])
         assert masked == plain[:start] + " ".join(["[MASK]"] * masks) + plain[end:]
+
+
+@pytest.mark.heavy
+def test_a_tokenizer_in_a_folder_calls_nobody_and_writes_nothing(folder, tmp_path):
+    program = "import sys; from transforms.mentions.masking import Subtokens; Subtokens(sys.argv[1], '[MASK]')"
+    seen = watch([sys.executable, "-c", program, str(folder / "wordpiece")], tmp_path / "watched")
+    assert (seen.calls, seen.written, seen.status) == ([], [], 0), seen.printed
 
 
 def test_the_blank_before_belongs_to_the_first_subtoken(folder):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from watched import watch
 
 from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence
@@ -54,6 +55,13 @@ def parser(checkpoint) -> BeneparParser:
 @pytest.fixture(scope="module")
 def gold(test_data):
     return list(itertools.islice(read_treebank(test_data / "treebanks" / "gum" / "dev.ptb"), 0, None, 12))
+
+
+@pytest.mark.heavy
+def test_loading_calls_nobody_and_writes_nothing(checkpoint, tmp_path):
+    program = "import sys; from transforms.parsing.benepar_parser import BeneparParser; BeneparParser(sys.argv[1])"
+    seen = watch([sys.executable, "-c", program, str(checkpoint)], tmp_path / "watched")
+    assert (seen.calls, seen.written, seen.status) == ([], [], 0), seen.printed
 
 
 def test_spans_of_texts(parser):

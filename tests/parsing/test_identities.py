@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnxruntime
 import pytest
 import spacy
 from spacy.training import Example
@@ -17,7 +18,6 @@ from transforms.parsing import registry
 from transforms.parsing.identities import sha256_of
 from transforms.parsing.phrasemill.model_file import read_model_file
 from transforms.parsing.phrasemill.network import session_options
-from transforms.parsing.phrasemill.runtime import onnxruntime
 from transforms.parsing.registry import PARSERS, load_parser, needs_torch, parser_identity
 from transforms.parsing.spacy_files import find_spacy
 from transforms.parsing.spacy_parser import SpacyParser

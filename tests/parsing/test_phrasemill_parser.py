@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -254,16 +251,6 @@ def test_identity_and_what_is_no_part_of_it(parser: PhrasemillParser, threaded: 
     assert identity.libraries.keys() == {"onnxruntime", "numpy", "spacy"}
     assert identity == threaded.identity == parser_identity("phrasemill")
     assert RUNTIME_OPTIONS["phrasemill"] == ("threads",)
-
-
-def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
-    """ONNX Runtime's telemetry starts with a device id and a queue of events in the user's cache folder."""
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    for name in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
-        environment.pop(name, None)
-    program = "from transforms.parsing.phrasemill.network import Network; Network()"
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
-    assert list(tmp_path.rglob("*")) == []
 
 
 def test_a_pickled_parser_is_the_same(tmp_path: Path) -> None:

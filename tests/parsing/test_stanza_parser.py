@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 
 import pytest
+from watched import watch
 
 from transforms.parsing.interface import ParsedSentence, RefusedSentence
 from transforms.parsing.registry import parser_identity
@@ -87,6 +89,13 @@ def models(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def parser(models) -> StanzaParser:
     return StanzaParser(str(models / "tiny.pt"))
+
+
+@pytest.mark.heavy
+def test_loading_calls_nobody_and_writes_nothing(models, tmp_path):
+    program = "import sys; from transforms.parsing.stanza_parser import StanzaParser; StanzaParser(sys.argv[1])"
+    seen = watch([sys.executable, "-c", program, str(models / "tiny.pt")], tmp_path / "watched")
+    assert (seen.calls, seen.written, seen.status) == ([], [], 0), seen.printed
 
 
 def test_texts_give_the_trees_that_stanza_gives(parser):

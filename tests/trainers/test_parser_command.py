@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from literal import dataset, shard
+from watched import watch
 
 from trainers.train import main
 from transforms.parsing.phrasemill_parser import PhrasemillParser
@@ -92,6 +94,13 @@ def test_from_treebanks_to_a_parser(given: Path, tmp_path: Path, capsys: pytest.
     assert main(command(given, tmp_path / "b")) == 0
     for name in ("soft-labels.parquet", "parser-0.onnx"):
         assert (tmp_path / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.heavy
+def test_training_calls_nobody_and_writes_only_its_output(given: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    seen = watch([sys.executable, "-m", "trainers.train", *command(given, output)], tmp_path / "watched", [output])
+    assert (seen.calls, seen.written, seen.status) == ([], [], 0), seen.printed
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,11 @@ def imported() -> None:
     import transformers
 
     global export, SHAPES, Batch, ParserNetwork, real_spans, Network, session_options, onnxruntime
+    import onnxruntime
+
     from trainers.parser import export
     from trainers.parser.network import SHAPES, Batch, ParserNetwork, real_spans
     from transforms.parsing.phrasemill.network import Network, session_options
-    from transforms.parsing.phrasemill.runtime import onnxruntime
 
     global NETWORK, WEIGHTS, FILE, SESSION, FLOAT_SESSION
     NETWORK = network()

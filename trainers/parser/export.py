@@ -22,12 +22,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
+import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from transforms.parsing.phrasemill.encoding import Batch
 from transforms.parsing.phrasemill.model_file import FORMAT
-from transforms.parsing.phrasemill.runtime import onnxruntime
 
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 

@@ -141,9 +141,15 @@ def _step(result: Path, made_of: dict[str, Any], make: Callable[[], None]) -> No
 
 
 def _commit() -> str:
-    """The commit of the code that runs; empty outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    """The commit of the code that runs, with "-dirty" after changes; empty outside a checkout."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    # `describe --dirty` would write the index of the checkout.
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("describe", "--always", "--abbrev=12") + ("-dirty" if changed else "")
 
 
 def _fit(settings: Network, vocabulary: Vocabulary, sources: dict[str, list[Example]], path: Path) -> None:

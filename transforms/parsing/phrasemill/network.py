@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
 from transforms.parsing.interface import Constituent
 from transforms.parsing.phrasemill.decode import constituents
 from transforms.parsing.phrasemill.encoding import GUM, Batch, Encoder, Ints
 from transforms.parsing.phrasemill.model_file import not_a_network, read_model_file
-from transforms.parsing.phrasemill.runtime import onnxruntime
 
 MAX_BATCH_PIECES = 1000
 
