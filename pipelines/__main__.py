@@ -1,31 +1,55 @@
-"""Lists the pipelines, and the tools that read their datasets: `python -m pipelines`."""
+"""Lists the commands: `python -m pipelines`.
+
+This is the only list of them. Each module declares its COMMAND, or its TOOL and a `main`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-COMMANDS = [
-    import_module(f"pipelines.{name}").COMMAND
-    for name in (
-        "mine_contexts",
-        "mine_mentions",
-        "extract_documents",
-        "parse_sentences",
-        "count_phrases",
-        "find_mentions",
-    )
-]
-TOOLS = [import_module(f"pipelines.{name}").TOOL for name in ("status", "rejects", "report", "mentions")]
+from schemas.commands import Tool, spelled
+
+if TYPE_CHECKING:
+    from pipelines.cli import Command
+
+COMMANDS = (
+    "mine_contexts",
+    "mine_mentions",
+    "extract_documents",
+    "parse_sentences",
+    "count_phrases",
+    "find_mentions",
+)
+"""The modules in `pipelines/` that write datasets."""
+
+TOOLS = (
+    "pipelines.status",
+    "pipelines.rejects",
+    "pipelines.report",
+    "pipelines.mentions",
+    "schemas.check",
+    "trainers.train",
+)
+"""The modules of commands that do something else."""
+
+
+def commands() -> list[Command]:
+    return [import_module(f"pipelines.{each}").COMMAND for each in COMMANDS]
+
+
+def tools(modules: Sequence[str] = TOOLS) -> list[Tool]:
+    return [import_module(each).TOOL for each in modules]
+
+
+def listing(modules: Sequence[str] = TOOLS) -> str:
+    """A line for each command: how it is called, what it does."""
+    writers = [(spelled(f"pipelines.{each.module}"), each.description) for each in commands()]
+    others = [(f"{spelled(each.module)} {each.takes}".rstrip(), each.description) for each in tools(modules)]
+    width = max(len(name) for name, _ in (*writers, *others))
+    return "\n".join(f"{name:{width}}  {text}".rstrip() for name, text in (*writers, ("", ""), *others))
+
 
 if __name__ == "__main__":
-    from rich.table import Table
-
-    from transforms.reports.figures import text_of
-
-    table = Table.grid(padding=(0, 2))
-    for command in COMMANDS:
-        table.add_row(f"python -m pipelines.{command.module}", command.description)
-    table.add_row()
-    for tool in TOOLS:
-        table.add_row(f"python -m pipelines.{tool.module} DIR", tool.description)
-    print("\n".join(text_of(table)))
+    print(listing())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 import signal
 import sys
 import traceback
@@ -16,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
+from schemas.commands import Tool, spelled, typed
 from schemas.errors import UserError
 from schemas.options import Chosen, Flags, options_of
 from schemas.process import leave_out_pandas, limit_threads, silence
@@ -50,10 +50,11 @@ class Command(NamedTuple):
 
     @property
     def flags(self) -> Flags:
+        name = spelled(f"pipelines.{self.module}")
         return Flags(
-            f"python -m pipelines.{self.module}",
+            name,
             (RunOptions(output=self.output), InputOptions, *_READING, *self.options),
-            usage=f"python -m pipelines.{self.module} [--input PATH ...] [--output DIR] [option ...]",
+            usage=f"{name} [--input PATH ...] [--output DIR] [option ...]",
             description=f"{self.description} Takes {self.takes}.",
             epilog="Flags of Apache Beam pass through. docs/ has a page for each task.",
         )
@@ -71,25 +72,11 @@ class Command(NamedTuple):
         """The command line with these options; without credentials, which belong in the environment."""
         ordered = sorted(chosen, key=lambda each: (type(each) is RunOptions, type(each) is not InputOptions))
         arguments = shown_arguments([*self.flags.arguments(*ordered), *beam_args])
-        return shlex.join([python(), "-m", f"pipelines.{self.module}", *arguments])
+        return typed(f"pipelines.{self.module}", *arguments)
 
 
 _READING = (DocumentOptions, ReadOptions)
 """The options of raw text, which every command takes."""
-
-
-class Tool(NamedTuple):
-    """A command that reads datasets; the module of the same name in `pipelines/tools` implements it."""
-
-    module: str
-    description: str
-    options: type
-
-
-def python() -> str:
-    """This Python, as typed in the current folder."""
-    here = os.path.relpath(sys.executable)
-    return "python" if here.startswith(os.pardir) else here
 
 
 def _absolute(place: str) -> str:
@@ -140,12 +127,14 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
 
 
 def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
-    """Run one of `pipelines/tools`; errors are as in `main`. Returns the exit status."""
+    """Run a tool; the module of its name in `pipelines/tools` implements it. Errors are as in `main`.
+
+    Returns the exit status.
+    """
     try:
-        flags = Flags(f"python -m pipelines.{tool.module}", (tool.options,), description=tool.description)
-        chosen: Any = flags.parse(arguments)[tool.options]
+        chosen: Any = tool.flags.parse(arguments)[tool.options]
         leave_out_pandas()
-        return int(importlib.import_module(f"pipelines.tools.{tool.module}").run(chosen))
+        return int(importlib.import_module(tool.module.replace("pipelines", "pipelines.tools")).run(chosen))
     except BaseException as error:
         return _failed(error)
 

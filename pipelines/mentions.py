@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.cli import Tool, run_tool
+from pipelines.cli import run_tool
+from schemas.commands import Tool
 from schemas.options import natural, option
 
 
@@ -23,7 +24,9 @@ class Mentions:
     json: bool = option(False, help="all of them as JSON lines")
 
 
-TOOL = Tool("mentions", "All mentions of an entity, by Wikidata id or title, in a mentions dataset.", Mentions)
+TOOL = Tool(
+    "pipelines.mentions", "All mentions of an entity, by Wikidata id or title, in a mentions dataset.", Mentions
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.cli import Tool, run_tool
+from pipelines.cli import run_tool
+from schemas.commands import Tool
 from schemas.options import natural, option
 
 
@@ -24,7 +25,9 @@ class Rejects:
     json: bool = option(False, help="for machines")
 
 
-TOOL = Tool("rejects", "What a run rejected, with examples, and what it filtered; also while it goes on.", Rejects)
+TOOL = Tool(
+    "pipelines.rejects", "What a run rejected, with examples, and what it filtered; also while it goes on.", Rejects
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.cli import Tool, run_tool
+from pipelines.cli import run_tool
+from schemas.commands import Tool
 from schemas.options import option
 
 
@@ -19,7 +20,7 @@ class Report:
     )
 
 
-TOOL = Tool("report", "Writes report.html of finished datasets again.", Report)
+TOOL = Tool("pipelines.report", "Writes report.html of finished datasets again.", Report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.cli import Tool, run_tool
+from pipelines.cli import run_tool
+from schemas.commands import Tool
 from schemas.options import option
 
 
@@ -21,7 +22,7 @@ class Status:
     json: bool = option(False, help="for machines")
 
 
-TOOL = Tool("status", "The progress of a run, from another terminal or machine.", Status)
+TOOL = Tool("pipelines.status", "The progress of a run, from another terminal or machine.", Status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

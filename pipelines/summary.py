@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
-from pipelines.cli import python
+from schemas.commands import typed
 from schemas.dataset import Dataset
 from schemas.storage.folder import Folder
 from transforms.reports.figures import plain, plural, size, text_of
@@ -28,7 +28,7 @@ def text(folders: Sequence[Folder], rates: Mapping[str, float]) -> str:
         lines.append("tokens/s: " + ", ".join(f"{stage} {rate:,.0f}" for stage, rate in rates.items()))
     rows = [kind.show(row, output.manifest.options) for row in output.head(SAMPLES)]
     lines += ["", *([line for row in rows for line in row.lines()] or ["(no rows)"])]
-    return "\n".join([*lines, "", f"next: {python()} -m {kind.after} {output.folder}"])
+    return "\n".join([*lines, "", f"next: {typed(*kind.after.split(), output.folder)}"])
 
 
 def _counts(datasets: Sequence[Dataset]) -> Sequence[str]:

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas.commands import Tool
 from schemas.errors import UserError
-from schemas.options import Flags, option
+from schemas.options import option
 from schemas.process import leave_out_pandas
 from schemas.storage.errors import storage_error
 
@@ -37,11 +38,13 @@ class Check:
     quick: bool = option(False, help="leave out hashes and rows: no data is read")
 
 
+TOOL = Tool("schemas.check", "Verifies datasets: every file, every row, every number of the manifest.", Check)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check each directory; returns the exit status."""
-    flags = Flags("python -m schemas.check", (Check,), description="Verify dataset directories.")
     try:
-        options = flags.parse(arguments)[Check]
+        options = TOOL.flags.parse(arguments)[Check]
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.manifest import Manifest, Shard, read_manifest
 from schemas.storage.folder import Folder
@@ -83,6 +84,7 @@ class Dataset:
                     yield RowGroup(shard, row, table)
                     row += table.num_rows
         except (OSError, pa.ArrowException) as error:
+            check = typed("schemas.check", self.folder)
             raise UserError(
-                f"{self.folder}/{shard.path}: cannot be read ({error}); `python -m schemas.check` says what is damaged"
+                f"{self.folder}/{shard.path}: cannot be read ({error}); {check} says what is damaged"
             ) from error

@@ -198,7 +198,7 @@ class Flags:
         epilog: str | None = None,
     ) -> None:
         self._groups = {each if isinstance(each, type) else type(each): each for each in groups}
-        self._parser = _Parser(
+        self.parser = _Parser(
             prog=prog,
             usage=usage,
             description=description,
@@ -207,13 +207,17 @@ class Flags:
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
         )
-        titles: dict[str, Any] = {"": self._parser}
+        self.places: list[argparse.Action] = []
+        """The flags of paths and addresses, for completion in a shell."""
+        titles: dict[str, Any] = {"": self.parser}
         for of, group in self._groups.items():
             title = getattr(of, "group", "")
             if title not in titles:
-                titles[title] = self._parser.add_argument_group(title)
+                titles[title] = self.parser.add_argument_group(title)
             for each in options_of(group):
-                _add(titles[title], each, dest=_dest(of, each))
+                action = _add(titles[title], each, dest=_dest(of, each))
+                if each.place:
+                    self.places.append(action)
 
     @property
     def groups(self) -> tuple[type, ...]:
@@ -225,7 +229,7 @@ class Flags:
 
     @property
     def names(self) -> list[str]:
-        return [flag for action in self._parser._actions for flag in action.option_strings]
+        return [flag for action in self.parser._actions for flag in action.option_strings]
 
     def parse(self, arguments: Sequence[str] | None) -> Chosen:
         """The options. UserError for a flag that there is not, naming the nearest."""
@@ -236,7 +240,7 @@ class Flags:
 
     def parse_known(self, arguments: Sequence[str] | None) -> tuple[Chosen, list[str]]:
         """The options, and the arguments that are no flags of ours."""
-        given, rest = self._parser.parse_known_args(checked_arguments(arguments))
+        given, rest = self.parser.parse_known_args(checked_arguments(arguments))
         values = vars(given)
         found = []
         for of, group in self._groups.items():
@@ -280,18 +284,16 @@ def _dest(of: type, each: Option) -> str:
     return f"{of.__module__}.{of.__qualname__}.{each.name}"
 
 
-def _add(to: Any, each: Option, *, dest: str) -> None:
+def _add(to: Any, each: Option, *, dest: str) -> Any:
     help = each.help + (f" (default: {each.shown_default})" if each.shown_default else "")
     said: dict[str, Any] = {"help": help.replace("%", "%%"), "dest": dest}
     if each.is_switch:
-        to.add_argument(each.flag, *each.also, action="store_false" if each.default else "store_true", **said)
-        return
+        return to.add_argument(each.flag, *each.also, action="store_false" if each.default else "store_true", **said)
     said |= {"type": _not_empty(each.takes), "metavar": each.metavar, "choices": each.choices or None}
     if each.is_positional:
-        to.add_argument(**{**said, "metavar": each.flag}, nargs="+" if each.repeated else None)
-    else:
-        said |= {"action": "append" if each.repeated else "store", "required": each.default is MISSING}
-        to.add_argument(each.flag, *each.also, **said)
+        return to.add_argument(**{**said, "metavar": each.flag}, nargs="+" if each.repeated else None)
+    said |= {"action": "append" if each.repeated else "store", "required": each.default is MISSING}
+    return to.add_argument(each.flag, *each.also, **said)
 
 
 def _not_empty(takes: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.__main__ import COMMANDS
+from pipelines.__main__ import commands as all_commands
 from schemas.kinds import KINDS
 from schemas.options import Option, options_of
 
+COMMANDS = all_commands()
 MODULES = {each.module: each for each in COMMANDS}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -15,6 +15,7 @@ from schemas.kinds import KINDS
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
+    ("phrasemill",),
     ("pipelines",),
     ("pipelines.stages",),
     ("pipelines.engine", "trainers"),
@@ -25,7 +26,7 @@ FLOORS = (
 
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for package in ("pipelines", "trainers", "transforms", "schemas")
+    for package in ("phrasemill", "pipelines", "trainers", "transforms", "schemas")
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 

@@ -38,6 +38,7 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         ("transforms", "torch transformers benepar stanza"),
         ("pipelines", "torch transformers benepar stanza"),
         ("trainers", "apache_beam"),
+        ("phrasemill", "torch transformers apache_beam spacy pyarrow numpy shtab"),
     ],
 )
 def test_every_module_imports_without(package: str, without: str):

@@ -1,4 +1,4 @@
-"""Train a model: `python -m trainers.train MODEL --help`.
+"""Trains a model.
 
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 """
@@ -9,7 +9,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from schemas.commands import spelled
 from schemas.errors import UserError
+from trainers.parser.command import TOOL as TOOL
 
 MODELS = {"parser": "trainers.parser.command"}
 """The module of each model; it has a `main(arguments) -> exit status`."""
@@ -18,7 +20,7 @@ MODELS = {"parser": "trainers.parser.command"}
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
-        print(__doc__.strip())
+        print(f"usage: {spelled('trainers.train')} MODEL [option ...]\n\n{__doc__.strip()}")
         return 0 if given else 2
     name, *rest = given
     if name not in MODELS:

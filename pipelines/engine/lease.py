@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipelines.engine.stage import WORK, Slice
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.manifest import is_dataset
 from schemas.storage.errors import PassingError
@@ -83,7 +84,7 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         others, them = "", "it"
         if more := len(alive) - 1:
             others, them = f", and {more:,} more {'is' if more == 1 else 'are'} at work", "them"
-        remedy = f"wait for {them}, or end {them}; python -m pipelines.status {folder} shows {them}"
+        remedy = f"wait for {them}, or end {them}; {typed('pipelines.status', folder)} shows {them}"
         raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 

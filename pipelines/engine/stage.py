@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.manifest import Ledger
 from schemas.storage.folder import Folder
@@ -344,7 +345,7 @@ def check_rejects(work: Work, stage: Stage, tally: Tally, *, rate: float, expect
     if too_many_rejects(tally, rate=rate, expected=expected):
         raise UserError(
             f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
-            f"--max-reject-rate={rate:g}; look at them: python -m pipelines.rejects {work.folder}; "
+            f"--max-reject-rate={rate:g}; look at them: {typed('pipelines.rejects', work.folder)}; "
             "if you can do without them, go on with a higher rate and --resume"
         )
 

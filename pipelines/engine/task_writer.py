@@ -30,6 +30,7 @@ from pipelines.engine.stage import (
     Work,
     record_name,
 )
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS, SIDES
 from schemas.manifest import SPLITS, Ledger
@@ -65,8 +66,8 @@ def do_unit(
         if isinstance(error, OSError) and "CRC checksum" in str(error):
             raise UserError(
                 f"{stage.name}: unit {unit} reads a file that was damaged after it was written ({error}); find it with "
-                f"python -m schemas.check on the datasets that {work.folder} is made from; if they are sound, the file "
-                "belongs to this run: start again with --overwrite"
+                f"{typed('schemas.check')} on the datasets that {work.folder} is made from; if they are sound, the "
+                "file belongs to this run: start again with --overwrite"
             ) from None
         raise
     return completion

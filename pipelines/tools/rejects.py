@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.table import Table
 
 from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.kinds import REJECT_REASONS
 from schemas.manifest import Ledger, is_dataset, read_manifest
@@ -121,7 +122,7 @@ def _lines(
     if found.before:
         yield ""
         yield "rejects of the datasets that it was made from:"
-        yield from (f"  {number:>9,}  python -m pipelines.rejects {place}" for place, number in found.before)
+        yield from (f"  {number:>9,}  {typed('pipelines.rejects', place)}" for place, number in found.before)
 
 
 def _table(title: str, refused: Sequence[Refusal]) -> Sequence[str]:

@@ -16,7 +16,7 @@ import pytest
 from literal import run_here
 
 from pipelines import mine_mentions
-from pipelines.__main__ import COMMANDS, TOOLS
+from pipelines.__main__ import commands, tools
 from pipelines.cli import main, with_absolute_places
 from pipelines.mine_contexts import COMMAND
 from pipelines.options import shown_arguments
@@ -237,13 +237,16 @@ def test_secrets_of_beams_flags_are_not_shown():
 
 def test_the_list_of_commands():
     done = subprocess.run([sys.executable, "-m", "pipelines"], capture_output=True, text=True, timeout=60, check=True)
-    commands, tools = (part.splitlines() for part in done.stdout.split("\n\n"))
-    assert len(commands) == len(COMMANDS)
-    assert commands[0].startswith("python -m pipelines.mine_contexts ")
-    assert [line.split("pipelines.")[1].split()[:2] for line in tools] == [[each.module, "DIR"] for each in TOOLS]
+    lines = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    assert lines == [
+        *(f"python -m pipelines.{each.module}" for each in commands()),
+        "",
+        *(f"python -m {each.module} {each.takes}".rstrip() for each in tools()),
+    ]
+    assert "python -m pipelines.mentions DIR ENTITY" in lines
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.module)
+@pytest.mark.parametrize("command", commands(), ids=lambda each: each.module)
 def test_help_is_grouped_and_short(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(command, ["--help"])

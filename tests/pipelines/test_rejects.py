@@ -15,6 +15,7 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import open_stage
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from pipelines.rejects import main
+from schemas.commands import typed
 from schemas.manifest import Input, read_manifest
 from schemas.storage.folder import Folder
 
@@ -146,7 +147,7 @@ def test_the_datasets_before_are_named_where_they_have_rejects(tmp_path, capsys)
     assert main([str(tmp_path / "2")]) == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "rejects of the datasets that it was made from:",
-        f"          2  python -m pipelines.rejects {tmp_path}/0",
+        f"          2  {typed('pipelines.rejects', tmp_path / '0')}",
     ]
 
 

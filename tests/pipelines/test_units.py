@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from toy import poisoned_words, word_count
 
 from pipelines import extract_documents, mine_contexts, parse_sentences, status
-from pipelines.__main__ import COMMANDS
+from pipelines.__main__ import commands
 from pipelines.array_job import ended_line, run_slice
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
@@ -291,7 +291,11 @@ GONE = {"beat": time.time() - 3600}
         ([("1/3", {"state": "done"})], "1/3", ""),
         ([("2/3", {})], "1/3", ""),
         ([("1/4", {})], "1/3", ""),
-        ([("2/3", {})], None, r"words: slice 2/3 of its units is being done by .*; wait for it, or end it; python -m"),
+        (
+            [("2/3", {})],
+            None,
+            r"words: slice 2/3 of its units is being done by .*; wait for it, or end it; .*python -m",
+        ),
         ([("2/3", GONE), ("3/3", {"state": "stopped"})], None, ""),
         (
             [("1/3", {}), ("2/3", {}), ("10/64", {}), ("3/3", GONE)],
@@ -434,7 +438,7 @@ def test_the_errors_lead_to_the_slice(chapters, tmp_path, capsys):
         )
         assert named, shown
         made.append((named[2], named[3].replace(str(tmp_path), "").replace(str(chapters), "IN")))
-        maker = {each.module: each for each in COMMANDS}[named[2]]
+        maker = {each.module: each for each in commands()}[named[2]]
         assert main(maker, [*shlex.split(named[3]), "--workers=1"]) == 0
         assert (Path(named[1]) / "manifest.json").exists()
         capsys.readouterr()

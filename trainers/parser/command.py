@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from schemas.options import Flags, count, option, whole
+from schemas.commands import Tool
+from schemas.options import count, option, whole
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,13 @@ class Training:
     threads: int | None = option(None, takes=count, metavar="N", help="torch's threads", unset="the number of cores")
 
 
+TOOL = Tool(
+    "trainers.train parser", "Trains the parser `phrasemill`, from treebanks and raw text to its ONNX file.", Training
+)
+
+
 def main(arguments: Sequence[str]) -> int:
-    flags = Flags("python -m trainers.train parser", (Training,), description=__doc__.split("\n\n")[0])
-    options = flags.parse(arguments)[Training]
+    options = TOOL.flags.parse(arguments)[Training]
     import torch
     from transformers.utils import logging
 

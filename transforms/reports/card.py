@@ -33,7 +33,7 @@ _CARD = jinja2.Template(
 
 {{ manifest.record }} records made by phrasemill {{ manifest.versions.get("phrasemill", "") }}; fingerprint \
 `{{ manifest.fingerprint[:16] }}`. `manifest.json` holds the options, the inputs, the ledgers and the sha256 of every \
-shard; `python -m schemas.check DIR` verifies them. `report.html` shows counts, distributions, sample rows and rejects.
+shard; `phrasemill check DIR` verifies them. `report.html` shows counts, distributions, sample rows and rejects.
 
 | split | rows | shards | bytes |
 |---|---|---|---|
