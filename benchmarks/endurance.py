@@ -1,10 +1,10 @@
-"""The memory of a long run over time: the main job on varied copies of a real dump.
+"""The memory of a long run over time: the main job on a real dump, and on varied copies of it.
 
-    python -m benchmarks.endurance enwiki-fragment.xml.bz2 --megabytes 300 --folder /tmp/long --plot memory.svg
+    python -m benchmarks.endurance enwiki-fragment.xml.bz2 --copies 10 --input books/ --folder /tmp/long
 
-In each copy a quarter of the longer words are replaced by others from the dump, so new phrases keep coming. Memory is
-the sum over all processes of the run, each second; the stages are as reported by the run itself. Other options are
-those of mine_contexts.
+In each copy but the first a quarter of the longer words are replaced by others from the dump, so new phrases keep
+coming. Memory is the sum over all processes of the run, four times a second; the stages are as reported by the run
+itself. Other options are those of mine_contexts.
 """
 
 from __future__ import annotations
@@ -53,32 +53,38 @@ def plot(moments: Sequence[Moment], path: Path, title: str) -> None:
     figure.savefig(path)
 
 
+def measure(dump: str, copies: int, folder: Path, rest: Sequence[str]) -> list[Moment]:
+    """The memory of a run of the job on copies of a dump."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made, output = folder / f"copies-{copies}.xml", folder / f"contexts-{copies}"
+    with made.open("w", encoding="utf-8") as file:
+        file.writelines(harness.varied(dump, copies))
+    print(f"{made}: {copies} copies, {made.stat().st_size / 1e6:,.0f} MB", flush=True)
+    with harness.Meter(note=lambda: stage(output)) as meter:
+        harness.run("-m", "pipelines.mine_contexts", "--input", str(made), "--output", str(output), *rest)
+    own = meter.moments[0].memory  # this program's
+    moments = [each._replace(memory=each.memory - own) for each in meter.moments]
+    print(f"{meter.seconds:,.0f} s, at most {meter.added / 1e6:,.0f} MB", flush=True)
+    return moments
+
+
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("dump", type=Path, help="a small dump in XML, plain or .bz2")
-    parser.add_argument("--megabytes", type=int, default=300, metavar="N", help="the size of the input (300)")
+    parser.add_argument("--copies", type=int, default=10, metavar="N", help="how many copies of it (10)")
     parser.add_argument("--folder", type=Path, required=True, help="the folder for input and output")
     parser.add_argument("--plot", type=Path, help="write a plot of memory over time there")
     chosen, rest = parser.parse_known_args()
     dump = harness.xml_of(chosen.dump)
-    copies = max(round(chosen.megabytes * 1e6 / len(dump.encode())), 1)
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    made, output = chosen.folder / "copies.xml", chosen.folder / "contexts"
-    with made.open("w", encoding="utf-8") as file:
-        file.writelines(harness.varied(dump, copies))
-    print(f"{made}: {copies} copies, {made.stat().st_size / 1e6:,.0f} MB", flush=True)
-    with harness.Meter(interval=1, note=lambda: stage(output)) as meter:
-        harness.run("-m", "pipelines.mine_contexts", "--input", str(made), "--output", str(output), *rest)
-    own = meter.moments[0].memory  # this program's
-    moments = [each._replace(memory=each.memory - own) for each in meter.moments]
-    for name in dict.fromkeys(each.note for each in moments):
-        memory = [each.memory for each in moments if each.note == name]
-        shown = ", ".join(f"{each / 1e9:.2f}" for each in thirds(memory))
-        print(f"{name or 'start'}: about {len(memory)} s, mean GB in its thirds: {shown}")
-    print(f"{meter.seconds:,.0f} s, at most {meter.added / 1e9:.2f} GB")
-    harness.write(chosen.json, moments)
+    small, large = (measure(dump, copies, chosen.folder, rest) for copies in (1, chosen.copies))
+    print("stage: MB at most on one copy, on all; mean MB in the thirds of its time on all")
+    for name in dict.fromkeys(each.note for each in large):
+        one, all_of = ([each.memory for each in moments if each.note == name] for moments in (small, large))
+        shown = ", ".join(f"{each / 1e6:,.0f}" for each in thirds(all_of))
+        print(f"{name or 'start'}: {max(one, default=0) / 1e6:,.0f}, {max(all_of) / 1e6:,.0f}; {shown}")
+    harness.write(chosen.json, {"small": small, "large": large})
     if chosen.plot:
-        plot(moments, chosen.plot, f"mine_contexts on {made.stat().st_size / 1e6:,.0f} MB of wikitext")
+        plot(large, chosen.plot, f"mine_contexts on {chosen.copies} copies of {chosen.dump.name}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def commands(folder: Path) -> dict[str, str]:
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
         "kills": f"--moments 2 --folder {folder}/kills {FEW}",
-        "endurance": f"{dump} --megabytes 1 --folder {folder}/long --plot {folder}/memory.svg {FEW}",
+        "endurance": f"{dump} --copies 2 --folder {folder}/long --plot {folder}/memory.svg {FEW}",
         "gate": f"--output {folder}/gate --only 'one worker' --write {folder}/gate.json {FEW}",
     }
 
