@@ -81,7 +81,7 @@ def main() -> None:
     for name in dict.fromkeys(each.note for each in large):
         one, all_of = ([each.memory for each in moments if each.note == name] for moments in (small, large))
         shown = ", ".join(f"{each / 1e6:,.0f}" for each in thirds(all_of))
-        print(f"{name or 'start'}: {max(one, default=0) / 1e6:,.0f}, {max(all_of) / 1e6:,.0f}; {shown}")
+        print(f"{name or 'start and end'}: {max(one, default=0) / 1e6:,.0f}, {max(all_of) / 1e6:,.0f}; {shown}")
     harness.write(chosen.json, {"small": small, "large": large})
     if chosen.plot:
         plot(large, chosen.plot, f"mine_contexts on {chosen.copies} copies of {chosen.dump.name}")
