@@ -73,7 +73,8 @@ class Kind:
     order     "source": in the order of the input; "hash": random, a prefix is a sample; "rank": the most frequent first
     show      makes a row readable
     source    the dataset that rows point into
-    checks    rules for the rows, for `schemas.check`; `options` are the options in the manifest that they read
+    checks    rules for the rows, for `schemas.check`; `options` are the options in the manifest that they read,
+              with their types
     sums      what is wrong with a manifest's numbers, such as counters that do not add up
     notes     lines for the end of a run, from the counters: for example, an option that would give a better result
     filters   reasons for which stages of this kind filter something by a rule, with their meaning
@@ -94,7 +95,7 @@ class Kind:
     order: str = "hash"
     source: Source | None = None
     checks: Callable[[Manifest], Sequence[Check]] = lambda manifest: ()
-    options: tuple[str, ...] = ()
+    options: Mapping[str, type] = field(default_factory=dict)
     sums: Callable[[Manifest], Iterator[Problem]] = rows_written
     notes: Callable[[Manifest], Iterator[str]] = lambda manifest: iter(())
     filters: Mapping[str, str] = field(default_factory=dict)

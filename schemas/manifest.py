@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import pyarrow as pa
 
 from schemas.columns import SCHEMA_VERSION
 from schemas.errors import UserError
+from schemas.json_values import Inside, Signed, json_value, typed
 from schemas.kind import Kind, kind_of
 from schemas.storage.folder import Folder
 
@@ -24,11 +25,13 @@ MANIFEST = "manifest.json"
 FORMAT = "phrasemill dataset"
 SPLITS = ("train", "validation")
 
+CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
+
 
 class Shard(NamedTuple):
     """One Parquet file of a dataset; `path` is relative to the dataset."""
 
-    path: str
+    path: Inside
     rows: int
     bytes: int
     sha256: str
@@ -69,10 +72,6 @@ class Ledger:
             "rejected": rejected,
         }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Ledger:
-        return cls(data["counts"], data["read"], data["written"], Counter(data["filtered"]), Counter(data["rejected"]))
-
 
 class StageReport(NamedTuple):
     """A finished stage in a manifest."""
@@ -98,13 +97,49 @@ class Input(NamedTuple):
     bytes: int = 0
 
 
+class Point(NamedTuple):
+    """What a stage had done after some seconds of the run."""
+
+    seconds: float
+    units: int
+    rows: int
+    tokens: int
+
+
+class FaultFigures(TypedDict):
+    """A failed attempt at a unit; see `Fault` of the engine."""
+
+    stage: str
+    unit: int
+    attempt: int
+    reason: str
+    what: str
+    record: int | None
+    time: float
+
+
+class RunFigures(TypedDict, total=False):
+    """Times, memory, throughput and failed attempts of the run. Older manifests have fewer of them.
+
+    `seconds` are those of the workers together, by stage.
+    """
+
+    finished: str
+    seconds: dict[str, float]
+    wall_seconds: dict[str, float]
+    peak_memory: int
+    throughput: dict[str, list[Point]]
+    faults: list[FaultFigures]
+    report: str  # why there is none
+
+
 @dataclass(frozen=True)
 class Manifest:
     """See the module's docstring; `docs/datasets.md` describes each field for users."""
 
     record: str
     fingerprint: str
-    seed: int | None
+    seed: Signed | None
     options: dict[str, Any]
     inputs: list[Input]
     splits: dict[str, list[Shard]]
@@ -114,7 +149,7 @@ class Manifest:
     models: list[dict[str, Any]]
     versions: dict[str, str]
     cpu: str
-    run: dict[str, Any]
+    run: RunFigures
 
     @property
     def shards(self) -> list[Shard]:
@@ -190,67 +225,83 @@ class Manifest:
         }
         return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=False) + "\n"
 
-    @classmethod
-    def from_json(cls, text: str) -> Manifest:
-        data = json.loads(text)
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']!r} instead of {FORMAT!r}")
-
-        def shards(group: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[Shard]]:
-            return {name: [Shard(**each) for each in members] for name, members in group.items()}
-
-        stages = [
-            StageReport(
-                each["name"],
-                each["version"],
-                each["units"],
-                Ledger.from_json(each["ledger"]) if each["ledger"] else None,
-                each["counters"],
-            )
-            for each in data["stages"]
-        ]
-        return cls(
-            record=data["record"],
-            fingerprint=data["fingerprint"],
-            seed=data["seed"],
-            options=data["options"],
-            inputs=[Input(**each) for each in data["inputs"]],
-            splits=shards(data["splits"]),
-            sides=shards(data["sides"]),
-            stages=stages,
-            licences=data["licences"],
-            models=data["models"],
-            versions=data["versions"],
-            cpu=data["cpu"],
-            run=data["run"],
-        )
+    def problems(self) -> Iterator[str]:
+        """What phrasemill would not write, in words. No reader takes a manifest that has any."""
+        for what, known, named in (("split", SPLITS, self.splits), ("side", _sides(), self.sides)):
+            for name in sorted({*named} - {*known}):
+                yield f"there is no {what} {_quoted(name)}, only {', '.join(known)}"
+        paths = Counter(shard.path for group in (self.splits, self.sides) for each in group.values() for shard in each)
+        yield from (f"{_quoted(path)} is named {n:,} times" for path, n in paths.items() if n > 1)
+        for each in self.inputs:
+            if each.kind not in ("file", "dataset") or not each.path.isprintable():
+                yield f"an input is the {ascii(each.kind)} {ascii(each.path)}"
+        stages = Counter(stage.name for stage in self.stages)
+        yield from (f"stage {_quoted(name)} is named {n:,} times" for name, n in stages.items() if n > 1)
+        for stage in self.stages:
+            if (ledger := stage.ledger) and ledger.lost:
+                yield (
+                    f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
+                    f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} "
+                    f"filtered + {ledger.rejected.total():,} rejected"
+                )
+        for name, of in self.kind.options.items():
+            try:
+                typed(of, self.options.get(name, of()), f"options.{name}")
+            except ValueError as error:
+                yield str(error)
 
 
-def read_manifest(folder: Folder) -> Manifest:
-    """The manifest of a dataset. UserError if there is none or it cannot be read."""
+def _sides() -> tuple[str, ...]:
+    from schemas.kinds import SIDES  # which imports this module
+
+    return tuple(SIDES)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)
+
+
+def load_manifest(folder: Folder) -> Manifest:
+    """The manifest of a dataset, with values of the right types. UserError if there is none or it cannot be read."""
     if not folder.exists(MANIFEST):
         if not folder.exists():
             raise UserError(f"{folder}: no such dataset")
         raise UserError(
             f"{folder}: not a dataset: it has no {MANIFEST}, which is written last; finish the run with --resume"
         )
+    place = f"{folder}/{MANIFEST}"
     try:
-        data = folder.read(MANIFEST).decode("utf-8")
-        version = json.loads(data)["schema_version"]
-        if version == SCHEMA_VERSION:
-            manifest = Manifest.from_json(data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        data = json_value(folder.read(MANIFEST))
+        head = typed(_Head, data)
+        if head.format != FORMAT:
+            raise ValueError(f"format {head.format!r} instead of {FORMAT!r}")
+        if head.schema_version != SCHEMA_VERSION:
+            raise UserError(
+                f"{place}: has schema version {head.schema_version}, this phrasemill reads version {SCHEMA_VERSION}; "
+                "use the phrasemill that wrote it, or write the dataset again with --overwrite"
+            )
+        if kind_of(head.record) is None:
+            raise UserError(f"{place}: records of unknown type {head.record!r}; update phrasemill")
+        return typed(Manifest, data)
+    except ValueError as error:
         raise UserError(
-            f"{folder}/{MANIFEST}: cannot be read ({type(error).__name__}: {error}); it was cut or changed: "
-            "write the dataset again with --overwrite"
+            f"{place}: cannot be read ({error}); it was cut or changed: write the dataset again with --overwrite"
         ) from error
-    if version != SCHEMA_VERSION:
-        raise UserError(
-            f"{folder}/{MANIFEST}: has schema version {version}, this phrasemill reads version {SCHEMA_VERSION}; "
-            "use the phrasemill that wrote it, or write the dataset again with --overwrite"
-        )
-    if kind_of(manifest.record) is None:
-        raise UserError(f"{folder}/{MANIFEST}: records of unknown type {manifest.record!r}; update phrasemill")
+
+
+class _Head(NamedTuple):
+    """What says whether this phrasemill reads a manifest."""
+
+    format: str
+    schema_version: int
+    record: str
+
+
+def read_manifest(folder: Folder) -> Manifest:
+    """The manifest of a dataset. UserError if there is none, or it is none that phrasemill writes."""
+    manifest = load_manifest(folder)
+    for problem in manifest.problems():
+        raise UserError(f"{folder}/{MANIFEST}: {problem}; {CHANGED}")
     return manifest
 
 

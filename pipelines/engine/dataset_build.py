@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.engine.stage import (
     REJECTS_ROLE,
@@ -36,6 +36,7 @@ from schemas.manifest import (
     Input,
     Ledger,
     Manifest,
+    RunFigures,
     Shard,
     StageReport,
     canonical_hash,
@@ -45,10 +46,19 @@ from schemas.manifest import (
 from schemas.storage.folder import Folder
 from transforms.reports.card import dataset_card
 
+BUILD_FILE = f"{WORK}/build.json"
+
 _ROWS_OF_CARD = 2
 
 POINTS = 120
 """Points that the manifest keeps of a stage's throughput over time."""
+
+
+class Begun(NamedTuple):
+    """The content of `build.json`: what an unfinished run makes, by its fingerprint and what that covers."""
+
+    fingerprint: str
+    parts: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class DatasetBuild:
 
     def begin(self, *, resume: bool) -> None:
         """Prepare the output, after `check`: continue or replace what is there."""
-        if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
+        if resume and self._has_begun() and not is_dataset(self.output) and self._begun().fingerprint == self.fingerprint:
             return
         _remove(self.output)
         self._write_state()
@@ -142,19 +152,17 @@ class DatasetBuild:
 
     def _write_state(self) -> None:
         state = {"fingerprint": self.fingerprint, "parts": self.parts}
-        self.output.write(f"{WORK}/build.json", json.dumps(state).encode())
+        self.output.write(BUILD_FILE, json.dumps(state).encode())
 
     def _has_begun(self) -> bool:
-        return self.output.exists(f"{WORK}/build.json")
+        return self.output.exists(BUILD_FILE)
 
-    def _begun(self) -> tuple[str, dict[str, Any]]:
-        """Fingerprint and parts of the unfinished run in the output."""
-        state = self.output.read_json(f"{WORK}/build.json", remedy="start again with --overwrite")
-        return state["fingerprint"], state["parts"]
+    def _begun(self) -> Begun:
+        return self.output.read_json(BUILD_FILE, Begun, remedy="start again with --overwrite")
 
     def begun_fingerprint(self) -> str:
         """The fingerprint of the run that has begun in the output; empty if there is none, or it cannot be seen."""
-        return self._begun()[0] if self._has_begun() else ""
+        return self._begun().fingerprint if self._has_begun() else ""
 
     def _has_progress(self) -> bool:
         return any("/done/" in name for name in self.output.files(WORK, recursive=True))
@@ -245,10 +253,10 @@ class DatasetBuild:
         return shards
 
 
-def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[dict[str, Any]]) -> dict[str, Any]:
+def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[Any]) -> RunFigures:
     """Times, memory, throughput and failed attempts of the run, for the manifest. See docs/datasets.md."""
     done = [each for records in completions.values() for each in records]
-    throughput: dict[str, list[list[float]]] = {}
+    throughput: dict[str, list[Any]] = {}
     began = 0.0
     for name, records in completions.items():
         throughput[name] = throughput_of(records, began=began)

@@ -18,11 +18,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from pipelines.engine.stage import WORK, Slice
 from schemas.commands import typed
 from schemas.errors import UserError
+from schemas.json_values import UnixTime, json_value, typed
 from schemas.manifest import is_dataset
 from schemas.storage.errors import PassingError
 from schemas.storage.folder import Folder
@@ -35,36 +36,60 @@ _GONE = 60.0
 """A run on another machine without a heartbeat for this many seconds counts as ended."""
 
 
+class _Mark(TypedDict):
+    run: str
+    slice: Slice | None
+    host: str
+    pid: int
+    process_start: int | None
+    user: str
+    command: str
+    started: UnixTime
+    every: float
+    state: str
+    beat: UnixTime
+
+
+class Mark(_Mark, total=False):
+    """What a lease says, besides the figures of the run. `every`: the seconds between heartbeats.
+
+    `finish` is for a slice: the command after all slices.
+    """
+
+    stages: list[dict[str, Any]]
+    finish: str
+
+
 def run_file(part: Slice | None) -> str:
     """The file of the lease of a whole run, or of a slice."""
     return RUN_FILE if part is None else f"{WORK}/run-{part.number}-of-{part.of}.json"
 
 
-def read_run(folder: Folder, part: Slice | None = None) -> dict[str, Any] | None:
+def read_run(folder: Folder, part: Slice | None = None) -> Mark | None:
     """The lease of the last run on an unfinished dataset, or of the last of a slice; None if none can be read."""
     if not folder.exists(run_file(part)):
         return None
     try:
-        return json.loads(folder.read(run_file(part)))
+        return typed(Mark, json_value(folder.read(run_file(part))))
     except (FileNotFoundError, ValueError):
         return None
 
 
-def read_slices(folder: Folder) -> dict[Slice, dict[str, Any]]:
+def read_slices(folder: Folder) -> dict[Slice, Mark]:
     """The leases of the last run of each slice of an unfinished dataset, in order of slices."""
     parts = [Slice(int(found[1]), int(found[2])) for name in folder.files(WORK) if (found := _SLICE_FILE.match(name))]
     parts.sort(key=lambda part: (part.of, part.number))
-    marks = []
+    marks = {}
     try:
-        for data in folder.read_all([run_file(part) for part in parts]):
+        for part, data in zip(parts, folder.read_all([run_file(part) for part in parts]), strict=True):
             with contextlib.suppress(ValueError):
-                marks.append(json.loads(data))
+                marks[part] = typed(Mark, json_value(data))
     except FileNotFoundError:  # the dataset was finished meanwhile
         return {}
-    return {Slice(*mark["slice"]): mark for mark in marks}
+    return marks
 
 
-def is_alive(run: Mapping[str, Any]) -> bool:
+def is_alive(run: Mark) -> bool:
     """Whether the run of this lease may still be writing."""
     if run["state"] != "running":
         return False
@@ -104,9 +129,9 @@ def check_lease(folder: Folder, run: str, part: Slice | None = None) -> None:
     raise UserError(f"{folder}: the run that submitted this job {ended}")
 
 
-def holder(run: Mapping[str, Any]) -> str:
+def holder(run: Mark) -> str:
     """Who writes a dataset, or does a slice of its units, and since when, in words."""
-    what = "slice {}/{} of its units is being done".format(*run["slice"]) if run.get("slice") else "is being written"
+    what = "slice {}/{} of its units is being done".format(*run["slice"]) if run["slice"] else "is being written"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run["started"]))
     seen = max(time.time() - run["beat"], 0)
     return (

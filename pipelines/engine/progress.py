@@ -9,12 +9,13 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from pipelines.engine.stage import Fault, Stage, Tally
+from schemas.json_values import typed
 from transforms.reports.figures import duration, plural, size
 
 _LINE_EVERY = 30.0
@@ -51,10 +52,6 @@ class StageFigures:
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, **{name: list(getattr(self, name)) for name in ("tally_before", "tally", "doing")}}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> StageFigures:
-        return cls(**{**data, **{name: Tally(*data[name]) for name in ("tally_before", "tally", "doing")}})
 
     def seconds(self, now: float) -> float:
         return max((self.ended or now) - self.began, 1e-3)
@@ -95,10 +92,9 @@ class RunFigures:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> RunFigures:
-        at_work = [AtWork(**{**each, "tally": Tally(*each["tally"])}) for each in data["at_work"]]
-        stages = [StageFigures.from_json(each) for each in data["stages"]]
-        return cls(stages, at_work, data["memory"], data["peak_memory"])
+    def from_json(cls, data: Mapping[str, Any]) -> RunFigures:
+        """ValueError if they were changed."""
+        return typed(cls, dict(data))
 
 
 class Progress:

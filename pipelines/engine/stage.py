@@ -21,15 +21,19 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from schemas.commands import typed
 from schemas.errors import UserError
+from schemas.json_values import Inside, json_value, typed
 from schemas.manifest import Ledger
+from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
 
 if TYPE_CHECKING:
     from pipelines.engine.task_writer import TaskWriter
+
+T = TypeVar("T")
 
 WORK = "_work"
 REJECTS_ROLE = "rejects"
@@ -54,7 +58,7 @@ class File(NamedTuple):
     """
 
     role: str
-    path: str
+    path: Inside
     rows: int
     bytes: int
     sha256: str
@@ -74,11 +78,6 @@ class Completion(NamedTuple):
 
     def to_json(self) -> str:
         return json.dumps({**self._asdict(), "ledger": self.ledger.to_json() if self.ledger else None})
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Completion:
-        ledger = Ledger.from_json(data["ledger"]) if data["ledger"] else None
-        return cls(**{**data, "files": [File(*each) for each in data["files"]], "ledger": ledger})
 
 
 class Slice(NamedTuple):
@@ -241,8 +240,7 @@ class Work:
     def completions(self, stage: str) -> list[Completion]:
         """The completion records of a closed stage, one for each unit, in order."""
         remedy = "delete this file and go on with --resume"
-        found = self.stage_folder(stage).read_json("completions.json", remedy=remedy)
-        return [Completion.from_json(each) for each in found]
+        return self.stage_folder(stage).read_json("completions.json", list[Completion], remedy=remedy)
 
     def files(self, stage: str, role: str) -> list[File]:
         """The files of one role that a closed stage wrote, in order of units."""
@@ -267,7 +265,7 @@ def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
 
 @functools.lru_cache(maxsize=8)
 def _plan(folder_uri: str) -> list[list[Any]]:
-    return Folder(folder_uri).read_json("plan.json", remedy="delete this file and go on with --resume")
+    return Folder(folder_uri).read_json("plan.json", list[list[Any]], remedy="delete this file and go on with --resume")
 
 
 def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
@@ -277,8 +275,8 @@ def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
-            files = Completion.from_json(json.loads(data)).files
-        except (ValueError, KeyError, TypeError):
+            files = typed(Completion, json_value(data)).files
+        except ValueError:
             folder.remove(name)
             continue
         if any(sizes.get(file.path) != file.bytes for file in files):
@@ -287,8 +285,21 @@ def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
 
 def read_completions(work: Work, stage: Stage, units: Iterable[int]) -> list[Completion]:
     """The completion records of units, in order."""
-    records = work.stage_folder(stage.name).read_all([record_name(unit) for unit in sorted(units)])
-    return [Completion.from_json(json.loads(record)) for record in records]
+    return _read_all(work, stage, Completion, [record_name(unit) for unit in sorted(units)])
+
+
+def _read_all(work: Work, stage: Stage, of: type[T], names: Sequence[str]) -> list[T]:
+    """Small JSON files of a stage. StorageError, which names the file, if one was cut short or changed."""
+    folder = work.stage_folder(stage.name)
+    found = []
+    for name, data in zip(names, folder.read_all(names), strict=True):
+        try:
+            found.append(typed(of, json_value(data)))
+        except ValueError as error:
+            raise StorageError(
+                f"{folder.place(name)}: was cut short or changed ({error}); delete it and go on with --resume"
+            ) from None
+    return found
 
 
 def finished_unit(work: Work, stage: Stage, unit: int) -> Completion | None:
@@ -360,4 +371,4 @@ def read_faults(work: Work, stage: Stage, known: Collection[str] = ()) -> dict[s
     """The failed attempts at units of a stage, by the name of their file, without those in `known`."""
     folder = work.stage_folder(stage.name)
     names = [name for name in folder.files("faults") if name not in known]
-    return {name: Fault(**json.loads(data)) for name, data in zip(names, folder.read_all(names), strict=True)}
+    return dict(zip(names, _read_all(work, stage, Fault, names), strict=True))

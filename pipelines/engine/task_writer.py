@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -73,6 +73,13 @@ def do_unit(
     return completion
 
 
+class _Checkpoint(NamedTuple):
+    """What was kept of an attempt: the state of the stage, and what was written."""
+
+    state: Any
+    done: Completion
+
+
 class TaskWriter:
     """What `process` writes to: files, the ledger, counters and rejects of one attempt at one unit.
 
@@ -95,8 +102,8 @@ class TaskWriter:
         """How much was read that the ledger does not count yet: it shows progress until the ledger does."""
         self.resumed: Any = None
         if found := self._checkpoint():
-            done = Completion.from_json(found["done"])
-            self.resumed, self.files, self.counters = found["state"], done.files, Counter(done.counters)
+            done = found.done
+            self.resumed, self.files, self.counters = found.state, done.files, Counter(done.counters)
             self.ledger = done.ledger or self.ledger
             self._began -= done.seconds
             self._kept = {file.path for file in self.files}
@@ -105,10 +112,11 @@ class TaskWriter:
     def _checkpoint_name(self) -> str:
         return f"{WORK}/{self._stage.name}/checkpoints/{self._unit:06d}.json"
 
-    def _checkpoint(self) -> dict[str, Any] | None:
+    def _checkpoint(self) -> _Checkpoint | None:
         if not self.work.folder.exists(self._checkpoint_name):
             return None
-        return json.loads(self.work.folder.read(self._checkpoint_name))
+        remedy = "delete this file and go on with --resume"
+        return self.work.folder.read_json(self._checkpoint_name, _Checkpoint, remedy=remedy)
 
     def checkpoint(self, state: Any) -> None:
         """Keep what was written so far. If the attempt dies, the next one starts from `state`, a JSON value.

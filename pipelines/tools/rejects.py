@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
+from pipelines.engine.dataset_build import BUILD_FILE, Begun
 from pipelines.engine.stage import REJECTS_ROLE, WORK, Completion
 from schemas.commands import typed
 from schemas.errors import UserError
@@ -76,11 +77,11 @@ def _find(folder: Folder) -> Found:
             for each, made_from in lineage(folder, manifest)[:-1]
         ]
         return Found(True, ledgers_of(manifest), reject_files(manifest), [each for each in before if each[1]])
-    if not folder.exists(f"{WORK}/build.json"):
+    if not folder.exists(BUILD_FILE):
         raise UserError(f"{folder}: neither a dataset nor an unfinished run; give the --output of a run")
     found = Found(False, {}, [], [])
-    begun = folder.read_json(f"{WORK}/build.json", remedy="start the run again with --overwrite")
-    for stage in begun["parts"]:  # the stages in order, among other things
+    begun = folder.read_json(BUILD_FILE, Begun, remedy="start the run again with --overwrite")
+    for stage in filter(str.isidentifier, begun.parts):  # the stages in order, among other things
         for completion in _completions(folder, stage):
             if completion.ledger:
                 found.ledgers[stage] = found.ledgers.get(stage, Ledger(completion.ledger.counts)) + completion.ledger
@@ -95,7 +96,7 @@ def _completions(folder: Folder, stage: str) -> Iterator[Completion]:
         if name.endswith(".json"):
             done.setdefault(name.rpartition("/")[2].split(".")[0], name)
     for name in done.values():
-        yield Completion.from_json(json.loads(folder.read(name)))
+        yield folder.read_json(name, Completion, remedy="delete this file and go on with --resume")
 
 
 _Examples = Mapping[tuple[str, str], Sequence[Reject]]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from pipelines.engine.lease import holder, is_alive, read_run, read_slices
+from pipelines.engine.lease import Mark, holder, is_alive, read_run, read_slices
 from pipelines.engine.progress import RunFigures, bar_columns
 from pipelines.engine.stage import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage.folder import Folder
-from transforms.reports.figures import duration, size, text_of
+from transforms.reports.figures import duration, printable, size, text_of
 
 if TYPE_CHECKING:
     from pipelines.status import Status
@@ -25,22 +25,30 @@ RUNNING, ENDED = 0, 1
 
 def run(chosen: Status) -> int:
     folder = Folder(chosen.dataset)
+    try:
+        return _show(folder, as_json=chosen.json)
+    except ValueError as error:
+        raise UserError(f"{folder}: the figures of its run were cut short or changed ({error})") from error
+
+
+def _show(folder: Folder, *, as_json: bool) -> int:
     last, slices = read_run(folder), read_slices(folder)
     if is_dataset(folder) or (last is None and not slices):
-        return _finished(folder, as_json=chosen.json)
+        return _finished(folder, as_json=as_json)
     if last is None or (not is_alive(last) and any(each["started"] > last["started"] for each in slices.values())):
-        return _slices(folder, slices, as_json=chosen.json)
+        return _slices(folder, slices, as_json=as_json)
     alive = is_alive(last)
-    if chosen.json:
+    if as_json:
         print(json.dumps({**last, "alive": alive}, indent=1))
     else:
         print("\n".join(report(folder, last, alive=alive, now=time.time())))
     return RUNNING if alive else ENDED
 
 
-def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json: bool) -> int:
+def _slices(folder: Folder, marks: Mapping[Slice, Mark], *, as_json: bool) -> int:
     """Print the progress of the slices of `--units`, each from its lease, and of the whole stage."""
-    stage = next((each["stages"][-1]["name"] for each in marks.values() if each["stages"]), "")
+    figures = [RunFigures.from_json(each) for each in marks.values()]
+    stage = next((each.stages[-1].name for each in figures if each.stages), "")
     work = Work(folder)
     planned = stage and work.is_planned(stage)
     done, units = (len(work.finished(stage)), len(work.units(stage))) if planned else (0, 0)
@@ -55,7 +63,7 @@ def _slices(folder: Folder, marks: Mapping[Slice, Mapping[str, Any]], *, as_json
 
 def slices_report(
     folder: Folder,
-    marks: Mapping[Slice, Mapping[str, Any]],
+    marks: Mapping[Slice, Mark],
     alive: Collection[Slice],
     stage: str,
     done: int,
@@ -72,7 +80,7 @@ def slices_report(
     for part, mark in marks.items():
         if part not in alive:
             continue
-        figures = RunFigures.from_json(dict(mark))
+        figures = RunFigures.from_json(mark)
         columns = bar_columns(figures.stages[-1], figures.memory, now=now).values() if figures.stages else ("",) * 6
         rows.append((f"slice {part}", f"process {mark['pid']} on {mark['host']}", *columns))
     yield from _table(rows)
@@ -81,14 +89,14 @@ def slices_report(
             yield f"  slice {part}, process {mark['pid']} on {mark['host']}, {_ended(mark['state'])}"
             yield f"    to go on: {mark['command']}"
     newest = max(marks.values(), key=lambda mark: mark["started"])
-    yield f"to finish{', when no slice is at work any more' if alive else ''}: {newest['finish']}"
+    yield f"to finish{', when no slice is at work any more' if alive else ''}: {newest.get('finish', '')}"
 
 
 def _finished(folder: Folder, *, as_json: bool) -> int:
     if not is_dataset(folder) and folder.entries():
         raise UserError(f"{folder}: no run has begun here, or what it left was deleted")
     manifest = read_manifest(folder)
-    finished = manifest.run["finished"]
+    finished = printable(manifest.run.get("finished", "an unknown time"))
     if as_json:
         print(json.dumps({"state": "finished", "finished": finished, "rows": manifest.rows}, indent=1))
     else:
@@ -96,9 +104,9 @@ def _finished(folder: Folder, *, as_json: bool) -> int:
     return RUNNING
 
 
-def report(folder: Folder, run: Mapping[str, Any], *, alive: bool, now: float) -> Iterator[str]:
+def report(folder: Folder, run: Mark, *, alive: bool, now: float) -> Iterator[str]:
     """The progress of a run in lines of text."""
-    figures = RunFigures.from_json(dict(run))
+    figures = RunFigures.from_json(run)
     if alive:
         yield f"{folder}: {holder(run)}"
     else:

@@ -117,7 +117,7 @@ KIND = Kind(
     command="mine_mentions",
     show=show,
     checks=_checks,
-    options=("min_count",),
+    options={"min_count": int},
     measures=(
         words("Length of an alias", "alias_1", "alias_2"),
         likeness("How the aliases differ", "pairs", "alias_1", "alias_2"),

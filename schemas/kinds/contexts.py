@@ -388,7 +388,7 @@ KIND = Kind(
     show=show,
     source=Source("Document", "offsets", _check_source),
     checks=_checks,
-    options=("mask_token", "validation_rate"),
+    options={"mask_token": str, "validation_rate": float},
     sums=_sums,
     measures=(
         words("Length of a phrase", "phrase"),

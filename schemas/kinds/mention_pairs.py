@@ -249,7 +249,7 @@ KIND = Kind(
     show=show,
     source=Source("Mention", "both sides", _check_source),
     checks=_checks,
-    options=("validation_rate",),
+    options={"validation_rate": float},
     sums=_sums,
     measures=(
         value("Kind", "pairs", "kind"),
@@ -274,6 +274,6 @@ MASKED_KIND = replace(
     schema=MASKED_MENTION_PAIRS,
     about="Pairs of mentions masked in their sentences, of one entity or surface, in random order.",
     checks=lambda manifest: (*_checks(manifest), _Masks(manifest)),
-    options=("validation_rate", "mask_token", "masks"),
+    options={"validation_rate": float, "mask_token": str, "masks": str},
     tasks=("sentence-similarity", "feature-extraction", "fill-mask"),
 )

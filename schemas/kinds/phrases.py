@@ -150,7 +150,7 @@ KIND = Kind(
     order="rank",
     show=show,
     checks=_checks,
-    options=("min_frequency",),
+    options={"min_frequency": int},
     sums=_sums,
     measures=(
         words("Length of a phrase", "phrase"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import tempfile
 import uuid
@@ -12,12 +11,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from pyarrow import fs
 
+from schemas.json_values import json_value, typed
 from schemas.storage.addresses import filesystem_of, is_address, joined_path, parse, relative_path, without_secrets
 from schemas.storage.errors import PassingError, StorageError, storage_error
+
+T = TypeVar("T")
 
 _IN_MEMORY = 1 << 24
 """A file for an object store is kept in memory up to this many bytes, and then in a temporary file."""
@@ -119,10 +121,10 @@ class Folder:
         with self._faults(name), self.filesystem.open_input_stream(self.at(name), compression=None) as stream:
             return stream.read()
 
-    def read_json(self, name: str, *, remedy: str) -> Any:
-        """The JSON value of a file of `_work`. StorageError with the remedy if it was cut short."""
+    def read_json(self, name: str, of: type[T], *, remedy: str) -> T:
+        """The JSON value of a file of `_work`. StorageError with the remedy if it was cut short or changed."""
         try:
-            return json.loads(self.read(name))
+            return typed(of, json_value(self.read(name)))
         except ValueError as error:
             raise StorageError(f"{self.place(name)}: was cut short or changed ({error}); {remedy}") from None
 

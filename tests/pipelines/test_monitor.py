@@ -83,7 +83,8 @@ def test_a_job_whose_run_is_over_ends(state: str | None, run_id: str, error: str
     build = word_count(tmp_path / "words", TEXTS)
     build.begin(resume=False)
     if state is not None:
-        build.output.write(RUN_FILE, json.dumps({"run": run_id, "state": state}).encode())
+        mark = Lease([], command="", figures=dict)._mark | {"beat": 0.0, "run": run_id, "state": state}
+        build.output.write(RUN_FILE, json.dumps(mark).encode())
     stage = stage_runs([build], run="ours")[0]
     steps = [stage.plan, lambda: InlineExecutor().run(stage), lambda: stage.finished(0), stage.close]
     for step in steps:

@@ -251,9 +251,9 @@ def test_the_manifest_tells_how_the_run_went(tmp_path):
     _run(word_count(tmp_path / "words", ("a b", "c"), fail_once=str(tmp_path / "mark")))
     run_part = read_manifest(Folder(str(tmp_path / "words"))).run
     assert run_part["peak_memory"] > 10_000_000
-    assert [point[1:] for point in run_part["throughput"]["count"]] == [[0, 0, 0], [1, 2, 2], [2, 3, 3]] or [
+    assert [point[1:] for point in run_part["throughput"]["count"]] == [(0, 0, 0), (1, 2, 2), (2, 3, 3)] or [
         point[1:] for point in run_part["throughput"]["count"]
-    ] == [[0, 0, 0], [1, 1, 1], [2, 3, 3]]
+    ] == [(0, 0, 0), (1, 1, 1), (2, 3, 3)]
     assert list(run_part["wall_seconds"]) == ["count", "add"]
     assert [(each["stage"], each["attempt"], each["reason"]) for each in run_part["faults"]] == [
         ("count", 1, "worker_failed")

@@ -92,7 +92,7 @@ CASES = {
     "manifest cut": (
         "contexts",
         lambda folder: (folder / "manifest.json").write_text((folder / "manifest.json").read_text()[:900]),
-        r"contexts/manifest.json: cannot be read \(JSONDecodeError: .*; .*--overwrite",
+        r"contexts/manifest.json: cannot be read \(Unterminated string .*; .*--overwrite",
     ),
     "manifest of something else": (
         "contexts",
@@ -112,28 +112,43 @@ CASES = {
     "manifest without a key": (
         "contexts",
         edit(lambda data: data.pop("stages")),
-        r"cannot be read \(KeyError: 'stages'",
+        r"cannot be read \(stages is missing\)",
     ),
-    "a list for an object": ("contexts", edit(lambda data: data.update(splits=[])), r"cannot be read \(AttributeError"),
+    "a list for an object": ("contexts", edit(lambda data: data.update(splits=[])), r"\(splits is \[\], not an object\)"),
     "a word for a number": (
         "contexts",
         edit(lambda data: data["splits"]["train"][0].update(rows="many")),
-        "train-00000-of-00003.parquet\" has rows 'many'",
+        r"cannot be read \(splits.train\[0\].rows is 'many', not a whole number\)",
     ),
     "a word for a counter": (
         "contexts-sentences",
         edit(lambda data: data["stages"][0]["counters"].update(tokens="many")),
-        "stage parse, counter tokens: 'many' is not a count",
+        r"stages\[0\].counters.tokens is 'many', not a whole number",
     ),
     "a negative number": (
         "contexts-sentences",
         edit(ledger("parse", written=-1)),
-        "stage parse, written: -1 is not a count",
+        r"stages\[0\].ledger.written is -1, not a count",
     ),
     "a path that leads away": (
         "contexts",
         edit(lambda data: data["splits"]["train"][0].update(path="../else/train-00000-of-00003.parquet")),
-        'file 0 of "train" is "../else/train-00000-of-00003.parquet" instead of "data/train-00000-of-00003.parquet"',
+        "path is '../else/train-00000-of-00003.parquet', not the path of a file inside of the folder",
+    ),
+    "a name of its own": (
+        "contexts",
+        edit(lambda data: data["splits"]["train"][0].update(path="data/first.parquet")),
+        'file 0 of "train" is "data/first.parquet" instead of "data/train-00000-of-00003.parquet"',
+    ),
+    "a shard twice": (
+        "contexts",
+        edit(lambda data: data["splits"]["train"].append(data["splits"]["train"][0])),
+        '"data/train-00000-of-00003.parquet" is named 2 times; the manifest was changed',
+    ),
+    "an option of another type": (
+        "contexts",
+        edit(lambda data: data["options"].update(mask_token=7)),
+        "options.mask_token is 7, not a text",
     ),
     "rows a split": (
         "contexts",
