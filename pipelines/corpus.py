@@ -147,8 +147,10 @@ def sentences(source: Given, options: Chosen, output: Folder, documents_output: 
 
 def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | None) -> ChainDataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
-    made_from = manifest.inputs[0]
     remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
+    made_from = next((each for each in manifest.inputs if each.kind == "dataset"), None)
+    if made_from is None:
+        raise UserError(f"{dataset.folder}: its manifest names no documents; write the dataset again with --overwrite")
     try:
         found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
         documents_manifest = read_manifest(found)

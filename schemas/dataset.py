@@ -49,8 +49,9 @@ class Dataset:
         """The first rows; if the dataset is in random order, a random sample."""
         for shard in self.manifest.shards:
             if shard.rows:
-                with parquet_file(self.folder, shard.path) as reader:
-                    return next(reader.iter_batches(batch_size=number)).to_pylist()
+                with parquet_file(self.folder, shard.path, self.manifest.schema) as reader:
+                    for batch in reader.iter_batches(batch_size=number):
+                        return batch.to_pylist()
         return []
 
     def shards(self, split: str | None = None) -> list[Shard]:
@@ -71,10 +72,15 @@ class Dataset:
         """The rows of one shard. UserError if it cannot be read."""
         return pa.concat_tables([group.table for group in self.row_groups(shard, columns=columns)])
 
-    def row_groups(self, shard: Shard, *, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
-        """The rows of one shard by row group; one that is empty if there is none. UserError if it cannot be read."""
+    def row_groups(
+        self, shard: Shard, *, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+    ) -> Iterator[RowGroup]:
+        """The rows of one shard by row group; one that is empty if there is none. UserError if it cannot be read.
+
+        `schema` is for the file of a side table.
+        """
         try:
-            with parquet_file(self.folder, shard.path) as reader:
+            with parquet_file(self.folder, shard.path, schema or self.manifest.schema) as reader:
                 names = reader.schema_arrow.names if columns is None else list(columns)
                 if reader.num_row_groups == 0:
                     yield RowGroup(shard, 0, reader.schema_arrow.empty_table().select(names))
@@ -83,6 +89,8 @@ class Dataset:
                     table = reader.read_row_group(number, columns=names)
                     yield RowGroup(shard, row, table)
                     row += table.num_rows
+        except UserError:
+            raise
         except (OSError, pa.ArrowException) as error:
             check = typed("schemas.check", self.folder)
             raise UserError(

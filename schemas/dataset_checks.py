@@ -196,7 +196,7 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
         return
     found: Counter[tuple[str, str]] = Counter()
     for shard in shards:
-        for group in dataset.row_groups(shard, columns=["stage", "reason"]):
+        for group in dataset.row_groups(shard, columns=["stage", "reason"], schema=SIDES["rejects"]):
             pairs = zip(*(group.table.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
             found.update(pairs)
     said = {
@@ -223,7 +223,7 @@ def _check_sides(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             if side.broken is None or shard.path not in sound:
                 continue
             broken = _Gathered(dataset.folder, shard)
-            for group in dataset.row_groups(shard):
+            for group in dataset.row_groups(shard, schema=side.schema):
                 for each in side.broken(group.table):
                     broken.add(each, group.first_row)
             yield from broken.findings()

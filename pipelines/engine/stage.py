@@ -39,6 +39,9 @@ WORK = "_work"
 REJECTS_ROLE = "rejects"
 """The role of files of rejects; the roles of other side tables are those of `schemas.kinds.SIDES`."""
 
+_REMEDY = "delete this file and go on with --resume"
+"""For a file that was damaged: what it says is found out again."""
+
 _RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
@@ -235,12 +238,15 @@ class Work:
 
     def unit(self, stage: Stage, number: int) -> Any:
         """One unit of a planned stage."""
-        return stage.Unit(*self.units(stage.name)[number])
+        try:
+            return typed(stage.Unit, self.units(stage.name)[number], f"unit {number}")
+        except (ValueError, IndexError) as error:
+            place = self.stage_folder(stage.name).place("plan.json")
+            raise StorageError(f"{place}: was cut short or changed ({error}); {_REMEDY}") from None
 
     def completions(self, stage: str) -> list[Completion]:
         """The completion records of a closed stage, one for each unit, in order."""
-        remedy = "delete this file and go on with --resume"
-        return self.stage_folder(stage).read_json("completions.json", list[Completion], remedy=remedy)
+        return self.stage_folder(stage).read_json("completions.json", list[Completion], remedy=_REMEDY)
 
     def files(self, stage: str, role: str) -> list[File]:
         """The files of one role that a closed stage wrote, in order of units."""
@@ -265,7 +271,7 @@ def open_stage(work: Work, stage: Stage, part: Slice = WHOLE) -> list[int]:
 
 @functools.lru_cache(maxsize=8)
 def _plan(folder_uri: str) -> list[list[Any]]:
-    return Folder(folder_uri).read_json("plan.json", list[list[Any]], remedy="delete this file and go on with --resume")
+    return Folder(folder_uri).read_json("plan.json", list[list[Any]], remedy=_REMEDY)
 
 
 def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
@@ -297,7 +303,7 @@ def _read_all(work: Work, stage: Stage, of: type[T], names: Sequence[str]) -> li
             found.append(typed(of, json_value(data)))
         except ValueError as error:
             raise StorageError(
-                f"{folder.place(name)}: was cut short or changed ({error}); delete it and go on with --resume"
+                f"{folder.place(name)}: was cut short or changed ({error}); {_REMEDY}"
             ) from None
     return found
 

@@ -8,14 +8,31 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.errors import UserError
 from schemas.storage.folder import AtomicFile, Folder
 
+_CHECK = "`python -m schemas.check` says what is damaged"
 
-def parquet_file(folder: Folder, name: str, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file of a folder. Reading a page that was damaged after it was written raises OSError."""
-    return pq.ParquetFile(
-        folder.filesystem.open_input_file(folder.at(name)), page_checksum_verification=True, **options
-    )
+
+def parquet_file(folder: Folder, name: str, schema: pa.Schema | None = None, **options: Any) -> pq.ParquetFile:
+    """Open a Parquet file of a folder. Reading a page that was damaged after it was written raises OSError.
+
+    UserError if the file has other columns than those of `schema`.
+    """
+    file = folder.filesystem.open_input_file(folder.at(name))
+    try:
+        reader = pq.ParquetFile(file, page_checksum_verification=True, **options)
+    except pa.ArrowInvalid as error:
+        if schema is None:
+            raise
+        raise UserError(f"{folder}/{name}: cannot be read ({' '.join(str(error).split())}); {_CHECK}") from error
+    if schema is not None and _columns(reader.schema_arrow) != _columns(schema):
+        raise UserError(f"{folder}/{name}: has other columns than its manifest says; {_CHECK}")
+    return reader
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, str]]:
+    return [(each.name, str(each.type).replace(" not null", "")) for each in schema]
 
 
 def read_parquet(folder: Folder, name: str, columns: Sequence[str] | None = None) -> pa.Table:

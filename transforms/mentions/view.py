@@ -22,7 +22,7 @@ def mentions_of(dataset: Dataset, entity: str) -> Iterator[pa.Table]:
     """
     name = "entity_id" if _WIKIDATA_ID.fullmatch(entity) else "target_title"
     for shard in dataset.shards():
-        with parquet_file(dataset.folder, shard.path) as reader:
+        with parquet_file(dataset.folder, shard.path, dataset.manifest.schema) as reader:
             for group in range(reader.num_row_groups):
                 found = _rows_of(reader, group, name, entity)
                 if found is not None:

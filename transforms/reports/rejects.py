@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.manifest import Ledger, Manifest
+from schemas.reasons import REJECTS
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
@@ -70,7 +71,7 @@ def reject_examples(
     wanted = {(each.stage, each.reason): min(each.number, most) for each in faults}
     found: dict[tuple[str, str], list[Reject]] = {key: [] for key in wanted}
     for name in list(files)[:_FILES]:
-        with parquet_file(folder, name) as reader:
+        with parquet_file(folder, name, REJECTS) as reader:
             for batch in reader.iter_batches(batch_size=4096):
                 if all(len(found[key]) >= number for key, number in wanted.items()):
                     return found

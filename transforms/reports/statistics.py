@@ -136,7 +136,7 @@ def _groups(folder: Folder, manifest: Manifest, columns: Sequence[str], budget: 
     groups = []
     for place in spread(len(shards), SHARDS):
         path, first = shards[place]
-        reader = opened.enter_context(parquet_file(folder, path))
+        reader = opened.enter_context(parquet_file(folder, path, manifest.schema))
         for number in range(reader.num_row_groups):
             group = reader.metadata.row_group(number)
             groups.append(_Group(reader, number, first, group.num_rows, _bytes(group, columns)))
