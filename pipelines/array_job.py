@@ -22,7 +22,7 @@ from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
 from pipelines.options import InputOptions, RunOptions
-from schemas.errors import UserError
+from schemas.errors import UserError, resumes
 from schemas.kind import Kind
 from schemas.manifest import is_dataset, read_manifest
 from schemas.options import Chosen
@@ -41,10 +41,8 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
                 make = f"make it first, whole or in slices of its own: {_making(chain, number, chosen)}"
             raise UserError(f"{dataset.folder}: is not there yet, and --units needs it finished; {make}")
         if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
-            raise UserError(
-                f"{dataset.folder}: holds a dataset made from other inputs or with other options; choose another "
-                f"--output, or make it again: {_making(chain, number, chosen, overwrite=True)}"
-            )
+            again = _making(chain, number, chosen, overwrite=True)
+            raise UserError(f"{dataset.folder}: {build.misfit()}; choose another --output, or make it again: {again}")
 
 
 def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **changes: Any) -> str:
@@ -97,8 +95,9 @@ def run_slice(
             part=part,
             finish=finish,
         )
-    except BaseException:
-        print(f"to go on from here: {command}", file=sys.stderr)
+    except BaseException as error:
+        if resumes(error):
+            print(f"to go on from here: {command}", file=sys.stderr)
         raise
     units = len(work.units(stage.name))
     done = len(part.units(units)) - before

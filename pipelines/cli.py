@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
 from schemas.commands import Tool, spelled, typed
-from schemas.errors import UserError
+from schemas.errors import CorruptInput, UserError, resumes
 from schemas.options import Chosen, Flags, options_of
 from schemas.process import leave_out_pandas, limit_threads, silence
 from schemas.storage.addresses import is_address
@@ -260,23 +260,38 @@ def _whole(
         resume = line(resume=True, overwrite=False)
         try:
             run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
-        except BaseException:
-            print(f"to go on from here: {resume}", file=sys.stderr)
+        except CorruptInput:
+            again = line(resume=False, overwrite=True)
+            print(f"when the input, or --on-corrupt, is another one, start again: {again}", file=sys.stderr)
+            raise
+        except BaseException as error:
+            if resumes(error):
+                print(f"to go on from here: {resume}", file=sys.stderr)
             raise
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
 
 
 def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
-    """The datasets of a chain that must be built; prints which are reused."""
-    todo = []
+    """The datasets of a chain that must be built; prints which are reused. UserError names all that do not fit."""
+    from pipelines.engine.dataset_build import Misfit
+
+    todo, misfits = [], list[Misfit]()
     for dataset in chain:
         if dataset.build is None:
             continue
         reuse = dataset is not chain[-1]
-        if dataset.build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse):
-            todo.append(dataset.build)
-        else:
-            print(f"{dataset.folder}: is there already and fits: taken as it is")
+        try:
+            if dataset.build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse):
+                todo.append(dataset.build)
+            else:
+                print(f"{dataset.folder}: is there already and fits: taken as it is")
+        except Misfit as error:
+            misfits.append(error)
+    if len(misfits) > 1:
+        whats = "; ".join(each.what for each in misfits)
+        raise UserError(f"{whats}; choose another --output, or replace them with --overwrite")
+    for each in misfits:
+        raise each
     return todo
 
 

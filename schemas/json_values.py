@@ -1,6 +1,6 @@
 """JSON that is checked against types before it is used: a dataset or an unfinished run may come from anybody.
 
-    typed(list[Shard], json_value(data))     [Shard(path="data/train-...", rows=7, ...), ...]
+    checked(list[Shard], json_value(data))     [Shard(path="data/train-...", rows=7, ...), ...]
 
 The types are those of Python: NamedTuples, dataclasses, TypedDicts, lists, mappings, `X | None`. An `int` is a count,
 of 0 or more, unless it is `Signed`. A `str` that is `Inside` is the path of a file inside of the folder that it is
@@ -42,29 +42,29 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def typed(of: type[T], value: Any, place: str = "") -> T:
+def checked(of: type[T], value: Any, place: str = "") -> T:
     """A JSON value as a value of a type. ValueError, which names the place, if it is not one."""
-    found: T = _typed(of, value, place)
+    found: T = _checked(of, value, place)
     return found
 
 
-def _typed(of: Any, value: Any, place: str) -> Any:
+def _checked(of: Any, value: Any, place: str) -> Any:
     if of is Any:
         return value
     origin, arguments = get_origin(of), get_args(of)
     if origin in (Union, UnionType):
         (inner,) = (each for each in arguments if each is not NoneType)
-        return None if value is None else _typed(inner, value, place)
+        return None if value is None else _checked(inner, value, place)
     if origin is Annotated:
         return _marked(arguments[0], arguments[1], value, place)
     if origin is list:
-        return [_typed(arguments[0], each, f"{place}[{n}]") for n, each in enumerate(_as(list, value, place))]
+        return [_checked(arguments[0], each, f"{place}[{n}]") for n, each in enumerate(_as(list, value, place))]
     if origin is tuple:
-        return tuple(_typed(list[arguments[0]], value, place))  # type: ignore[valid-type]
+        return tuple(_checked(list[arguments[0]], value, place))  # type: ignore[valid-type]
     if origin in (dict, Counter):
         items = _as(dict, value, place).items()
         of_values = int if origin is Counter else arguments[1]
-        return origin({name: _typed(of_values, each, _inner(place, name)) for name, each in items})
+        return origin({name: _checked(of_values, each, _inner(place, name)) for name, each in items})
     if is_typeddict(of) or dataclasses.is_dataclass(of) or hasattr(of, "_fields"):
         return _fields(of, value, place)
     if of is int:
@@ -83,7 +83,7 @@ def _fields(of: Any, value: Any, place: str) -> Any:
     for name in required:
         if name not in given:
             raise ValueError(f"{_inner(place, name)} is missing")
-    own = {name: _typed(hint, given[name], _inner(place, name)) for name, hint in hints.items() if name in given}
+    own = {name: _checked(hint, given[name], _inner(place, name)) for name, hint in hints.items() if name in given}
     return {**given, **own} if is_typeddict(of) else of(**own)
 
 

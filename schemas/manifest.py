@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from schemas.columns import SCHEMA_VERSION
 from schemas.errors import UserError
-from schemas.json_values import Inside, Signed, json_value, typed
+from schemas.json_values import Inside, Signed, checked, json_value
 from schemas.kind import Kind, kind_of
 from schemas.storage.folder import Folder
 
@@ -233,8 +233,8 @@ class Manifest:
         paths = Counter(shard.path for group in (self.splits, self.sides) for each in group.values() for shard in each)
         yield from (f"{_quoted(path)} is named {n:,} times" for path, n in paths.items() if n > 1)
         for each in self.inputs:
-            if each.kind not in ("file", "dataset") or not each.path.isprintable():
-                yield f"an input is the {ascii(each.kind)} {ascii(each.path)}"
+            if each.kind not in ("file", "dataset") or "\0" in each.path:
+                yield f"an input is the {each.kind!a} {each.path!a}"
         stages = Counter(stage.name for stage in self.stages)
         yield from (f"stage {_quoted(name)} is named {n:,} times" for name, n in stages.items() if n > 1)
         for stage in self.stages:
@@ -246,7 +246,7 @@ class Manifest:
                 )
         for name, of in self.kind.options.items():
             try:
-                typed(of, self.options.get(name, of()), f"options.{name}")
+                checked(of, self.options.get(name, of()), f"options.{name}")
             except ValueError as error:
                 yield str(error)
 
@@ -272,7 +272,7 @@ def load_manifest(folder: Folder) -> Manifest:
     place = f"{folder}/{MANIFEST}"
     try:
         data = json_value(folder.read(MANIFEST))
-        head = typed(_Head, data)
+        head = checked(_Head, data)
         if head.format != FORMAT:
             raise ValueError(f"format {head.format!r} instead of {FORMAT!r}")
         if head.schema_version != SCHEMA_VERSION:
@@ -282,7 +282,7 @@ def load_manifest(folder: Folder) -> Manifest:
             )
         if kind_of(head.record) is None:
             raise UserError(f"{place}: records of unknown type {head.record!r}; update phrasemill")
-        return typed(Manifest, data)
+        return checked(Manifest, data)
     except ValueError as error:
         raise UserError(
             f"{place}: cannot be read ({error}); it was cut or changed: write the dataset again with --overwrite"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pipelines.engine.stage import Completion, Fault, Isolation, Stage, StageError, Work
 from pipelines.engine.task_writer import TaskWriter, do_unit
-from schemas.errors import UserError
+from schemas.errors import UserError, WorkerError
 from schemas.storage.addresses import without_secrets
 from schemas.storage.errors import storage_error
 
@@ -34,11 +34,11 @@ class Task(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An attempt that ended with an error. `users`: the user can fix it, and trying again cannot help."""
+    """An attempt that ended with an error. `of`: the class of one that the user can fix; trying again cannot help."""
 
     error: str
     trace: str
-    users: bool
+    of: type[UserError] | None
 
 
 class WorkerTraceback(Exception):
@@ -51,12 +51,12 @@ def attempt(task: Task, *, at: Callable[[int], None], watch: Callable[[TaskWrite
     try:
         return do_unit(task.work, task.stage, task.unit, isolation=isolation, watch=watch)
     except UserError as error:
-        return Failed(str(error), "", users=True)
+        return Failed(str(error), "", type(error))
     except Exception as error:
         if isinstance(error, OSError) and (refused := storage_error(error, final=error.errno == errno.ENOENT)):
-            return Failed(str(refused), "", users=True)
+            return Failed(str(refused), "", type(refused))
         text = without_secrets(f"{type(error).__name__}: {error}")
-        return Failed(text[:2000], without_secrets(traceback.format_exc())[-20_000:], users=False)
+        return Failed(text[:2000], without_secrets(traceback.format_exc())[-20_000:], None)
 
 
 def fault_of(task: Task, outcome: Failed | str, record: int | None, number: int) -> Fault:
@@ -65,8 +65,8 @@ def fault_of(task: Task, outcome: Failed | str, record: int | None, number: int)
     `outcome` is the error, or how the process ended. `record` is the last one begun, if the unit was done by record.
     """
     if isinstance(outcome, Failed):
-        if outcome.users:
-            raise UserError(outcome.error)
+        if outcome.of:
+            raise outcome.of(outcome.error)
         reason, what = "worker_failed", outcome.error
     else:
         reason, what = ("worker_died" if outcome.startswith("died") else "worker_hung"), f"the worker {outcome}"
@@ -89,7 +89,7 @@ def next_task(task: Task, fault: Fault, outcome: Failed | str) -> Task:
         error.__cause__ = WorkerTraceback(outcome.trace) if isinstance(outcome, Failed) else None
         raise error
     remedy = "; give it more memory, or use fewer --workers" if fault.reason == "worker_died" else ""
-    raise UserError(what + remedy)
+    raise WorkerError(what + remedy)
 
 
 def _brief(text: str) -> str:

@@ -35,10 +35,10 @@ from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, StageError, Tally
 from pipelines.engine.worker_checks import Software, check_worker, software
 from pipelines.engine.worker_pool import WorkerPool, usable_cores
-from schemas.errors import UserError
+from schemas.errors import CorruptInput, UserError, WorkerError
 from schemas.manifest import is_dataset
 from schemas.storage.addresses import without_secrets
-from schemas.storage.errors import storage_error
+from schemas.storage.errors import StorageError, storage_error
 
 _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
 """What Prism and Flink report if a worker, or its machine, is lost."""
@@ -247,13 +247,23 @@ def _final() -> Iterator[None]:
         raise storage_error(error, final=True) or error from None
 
 
+_KINDS: dict[str, type[Exception]] = {
+    "StorageError": StorageError,
+    "CorruptInput": CorruptInput,
+    "WorkerError": WorkerError,
+    "(?:User|Input)Error": UserError,
+    "StageError": StageError,
+}
+"""Errors by how they are named in a text."""
+
+
 def failure_of(error: Exception) -> Exception:
     """The error of a worker, from the text that a runner makes of it."""
     text = without_secrets(str(error))
-    for kind, of in (("(?:User|Input|Storage)Error", UserError), ("StageError", StageError)):
+    for kind, of in _KINDS.items():
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
             failure = of(found[-1])
-            failure.__cause__ = None if of is UserError else WorkerTraceback(text[-20_000:])
+            failure.__cause__ = None if issubclass(of, UserError) else WorkerTraceback(text[-20_000:])
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("phrasemill is not installed on the workers: use the worker image (docker/README.md)")

@@ -7,12 +7,13 @@ report, the card and, last, the manifest.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from pipelines.engine.stage import (
     REJECTS_ROLE,
@@ -45,20 +46,48 @@ from schemas.manifest import (
 )
 from schemas.storage.folder import Folder
 from transforms.reports.card import dataset_card
+from transforms.reports.figures import printable
 
 BUILD_FILE = f"{WORK}/build.json"
 
 _ROWS_OF_CARD = 2
 
+_MOST_SHOWN = 6
+"""Differences that a message names."""
+
 POINTS = 120
 """Points that the manifest keeps of a stage's throughput over time."""
+
+
+class Misfit(UserError):
+    """An output holds something else than what is to be built: `what` says which settings or inputs differ."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+
+
+class InputPart(NamedTuple):
+    """An input in a fingerprint; a dataset has no name in it."""
+
+    kind: str
+    name: str
+    hash: str
+
+
+class Parts(TypedDict, total=False):
+    """What a fingerprint covers, besides the settings of the stages by their names."""
+
+    record: str
+    inputs: list[InputPart]
+    models: list[dict[str, Any]]
 
 
 class Begun(NamedTuple):
     """The content of `build.json`: what an unfinished run makes, by its fingerprint and what that covers."""
 
     fingerprint: str
-    parts: dict[str, Any]
+    parts: Parts
 
 
 @dataclass(frozen=True)
@@ -108,7 +137,9 @@ class DatasetBuild:
                 self.output.delete(WORK)
                 return False
             if not overwrite:
-                raise UserError(self._occupied(found))
+                same = found == self.fingerprint
+                what = "holds this dataset, finished" if same else self.misfit()
+                raise Misfit(f"{self.output}: {what}", "choose another --output, or replace it with --overwrite")
         elif self._has_begun():
             if not overwrite and self._has_progress():
                 self._check_unfinished(resume)
@@ -118,7 +149,12 @@ class DatasetBuild:
 
     def begin(self, *, resume: bool) -> None:
         """Prepare the output, after `check`: continue or replace what is there."""
-        if resume and self._has_begun() and not is_dataset(self.output) and self._begun().fingerprint == self.fingerprint:
+        if (
+            resume
+            and self._has_begun()
+            and not is_dataset(self.output)
+            and self._begun().fingerprint == self.fingerprint
+        ):
             return
         _remove(self.output)
         self._write_state()
@@ -131,9 +167,7 @@ class DatasetBuild:
         remedy = "choose another --output, or delete it first"
         if is_dataset(self.output):
             if read_manifest(self.output).fingerprint != self.fingerprint:
-                raise UserError(
-                    f"{self.output}: holds a dataset made from other inputs or with other options; {remedy}"
-                )
+                raise UserError(f"{self.output}: {self.misfit()}; {remedy}")
             return False
         if not self._has_begun():
             self._refuse_foreign()
@@ -179,12 +213,15 @@ class DatasetBuild:
         fingerprint, parts = self._begun()
         if fingerprint != self.fingerprint:
             changed = _difference(parts, json.loads(json.dumps(self.parts)))
-            raise UserError(f"{self.output}: holds an unfinished run with other settings ({changed}); {remedy}")
+            raise Misfit(f"{self.output}: holds an unfinished run with other settings ({changed})", remedy)
 
-    def _occupied(self, found: str) -> str:
-        same = found == self.fingerprint
-        what = "this dataset, finished" if same else "a dataset made from other inputs or with other options"
-        return f"{self.output}: holds {what}; choose another --output, or replace it with --overwrite"
+    def misfit(self) -> str:
+        """What the finished dataset in the output is, and how it differs from this one."""
+        found = read_manifest(self.output)
+        before = _parts(found.record, found.inputs, found.models, found.options, found.stages)
+        now = _parts(self.kind.record, self.inputs, self.models, self.options, self.stages)
+        changed = _difference(before, json.loads(json.dumps(now))) or "settings that its manifest does not name"
+        return f"holds a dataset made from other inputs or with other settings ({changed})"
 
     def finish(self) -> Manifest:
         """Check the ledgers, publish the files that the records name, write the report, the card and the manifest."""
@@ -352,18 +389,68 @@ def _current(files: Iterable[File]) -> list[File]:
     return found
 
 
+def _parts(
+    record: str,
+    inputs: Iterable[Input],
+    models: Iterable[Mapping[str, Any]],
+    options: Mapping[str, Any],
+    stages: Iterable[Stage | StageReport],
+) -> dict[str, Any]:
+    """What a manifest says of what its fingerprint covers, in the form of `DatasetBuild.parts`."""
+    return {
+        "record": record,
+        "inputs": [[each.kind, each.name, each.hash] for each in inputs],
+        "models": [dict(each) for each in models],
+        "options": {name: value for name, value in options.items() if name != "version"},
+        **{stage.name: {"version": stage.version} for stage in stages},
+    }
+
+
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The names of the settings that differ between two fingerprints."""
-    names = []
-    for key in sorted({*before, *now}):
-        old, new = before.get(key), now.get(key)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            names += [f"{key}.{each}" for each in sorted({*old, *new}) if old.get(each) != new.get(each)]
+    """What differs between the parts of two datasets, as "window: 120 -> 60; input a.xml has changed"."""
+    found = list[str]()
+    for part in {**before, **now}:
+        old, new = before.get(part), now.get(part)
+        if part == "inputs":
+            found += _input_changes(old or [], new or [])
+        elif part == "models":
+            for one, other in itertools.zip_longest(old or [], new or []):
+                found += _changes(one or {}, other or {})
+        elif isinstance(old, dict) or isinstance(new, dict):
+            found += _changes(old or {}, new or {}, version=f"version of {part}")
         else:
-            names.append(key)
-    return ", ".join(names)
+            found += _changes({part: old}, {part: new})
+    found = list(dict.fromkeys(found))
+    more = [f"and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
+    return "; ".join(found[:_MOST_SHOWN] + more)
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], *, version: str = "version") -> Iterator[str]:
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            yield f"{version if name == 'version' else name}: {_shown(old, name)} -> {_shown(new, name)}"
+
+
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    text = json.dumps(values[name]) if name in values else "none"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _input_changes(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Inputs are [kind, name, hash]. The name of a dataset does not count."""
+
+    def without(inputs: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> list[str]:
+        known = {(kind, name if kind == "file" else "", hash) for kind, name, hash in others}
+        return [
+            printable(name) or "the dataset"
+            for kind, name, hash in inputs
+            if (kind, name if kind == "file" else "", hash) not in known
+        ]
+
+    gone, come = without(old, new), without(new, old)
+    for name in dict.fromkeys([*gone, *come]):
+        how = "is new" if name not in gone else "has changed" if name in come else "is left out"
+        yield f"input {name} {how}"
 
 
 def _remove(output: Folder) -> None:

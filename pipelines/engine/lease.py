@@ -22,8 +22,8 @@ from typing import Any, TypedDict
 
 from pipelines.engine.stage import WORK, Slice
 from schemas.commands import typed
-from schemas.errors import UserError
-from schemas.json_values import UnixTime, json_value, typed
+from schemas.errors import UserError, resumes
+from schemas.json_values import UnixTime, checked, json_value
 from schemas.manifest import is_dataset
 from schemas.storage.errors import PassingError
 from schemas.storage.folder import Folder
@@ -70,7 +70,7 @@ def read_run(folder: Folder, part: Slice | None = None) -> Mark | None:
     if not folder.exists(run_file(part)):
         return None
     try:
-        return typed(Mark, json_value(folder.read(run_file(part))))
+        return checked(Mark, json_value(folder.read(run_file(part))))
     except (FileNotFoundError, ValueError):
         return None
 
@@ -83,7 +83,7 @@ def read_slices(folder: Folder) -> dict[Slice, Mark]:
     try:
         for part, data in zip(parts, folder.read_all([run_file(part) for part in parts]), strict=True):
             with contextlib.suppress(ValueError):
-                marks[part] = typed(Mark, json_value(data))
+                marks[part] = checked(Mark, json_value(data))
     except FileNotFoundError:  # the dataset was finished meanwhile
         return {}
     return marks
@@ -199,13 +199,19 @@ class Lease:
         if kind is None:
             self._state = "done"
         else:
-            self._state = "stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}"
+            self._fail("stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}", error)
         self._write_last()
 
     def give_up(self, why: UserError) -> None:
         """Mark the run as over before it is, so that its workers on other machines end."""
-        self._state = f"failed: {why}"
+        self._fail(f"failed: {why}", why)
         self._write_last()
+
+    def _fail(self, state: str, error: BaseException | None) -> None:
+        """`status` names the command that goes on only if it can."""
+        self._state = state
+        if not resumes(error):
+            self._mark["command"] = ""
 
     def _keep(self) -> None:
         while not self._ended.wait(self._every):

@@ -22,7 +22,7 @@ from pipelines.engine.stage import (
     sum_tallies,
 )
 from schemas.errors import UserError
-from schemas.json_values import typed
+from schemas.json_values import checked
 from schemas.manifest import Manifest, is_dataset, read_manifest
 
 _EVERY_LOCAL, _EVERY_REMOTE = 0.5, 10.0
@@ -149,7 +149,7 @@ class Monitor:
             )
             self._seen = before
         known = {*self._faults[run.name].values()}
-        faults = [typed(Fault, each) for each in manifest.run["faults"] if each["stage"] == run.stage.name]
+        faults = [checked(Fault, each) for each in manifest.run["faults"] if each["stage"] == run.stage.name]
         self._tell(run, {str(each): each for each in faults if each not in known})
         rest = Tally(*(max(all_of - seen, 0) for all_of, seen in zip(total, self._total, strict=True)))
         self._progress.advance(rest, units=report.units - len(self._seen))

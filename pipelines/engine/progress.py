@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from pipelines.engine.stage import Fault, Stage, Tally
-from schemas.json_values import typed
+from schemas.json_values import checked
 from transforms.reports.figures import duration, plural, size
 
 _LINE_EVERY = 30.0
@@ -94,7 +94,7 @@ class RunFigures:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunFigures:
         """ValueError if they were changed."""
-        return typed(cls, dict(data))
+        return checked(cls, dict(data))
 
 
 class Progress:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from schemas.commands import typed
 from schemas.errors import UserError
-from schemas.json_values import Inside, json_value, typed
+from schemas.json_values import Inside, checked, json_value
 from schemas.manifest import Ledger
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
@@ -239,7 +239,7 @@ class Work:
     def unit(self, stage: Stage, number: int) -> Any:
         """One unit of a planned stage."""
         try:
-            return typed(stage.Unit, self.units(stage.name)[number], f"unit {number}")
+            return checked(stage.Unit, self.units(stage.name)[number], f"unit {number}")
         except (ValueError, IndexError) as error:
             place = self.stage_folder(stage.name).place("plan.json")
             raise StorageError(f"{place}: was cut short or changed ({error}); {_REMEDY}") from None
@@ -281,7 +281,7 @@ def _forget_damaged(work: Work, stage: Stage, part: Slice) -> None:
     sizes = work.folder.sizes(f"{WORK}/{stage.name}/files") if names else {}
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
-            files = typed(Completion, json_value(data)).files
+            files = checked(Completion, json_value(data)).files
         except ValueError:
             folder.remove(name)
             continue
@@ -300,11 +300,9 @@ def _read_all(work: Work, stage: Stage, of: type[T], names: Sequence[str]) -> li
     found = []
     for name, data in zip(names, folder.read_all(names), strict=True):
         try:
-            found.append(typed(of, json_value(data)))
+            found.append(checked(of, json_value(data)))
         except ValueError as error:
-            raise StorageError(
-                f"{folder.place(name)}: was cut short or changed ({error}); {_REMEDY}"
-            ) from None
+            raise StorageError(f"{folder.place(name)}: was cut short or changed ({error}); {_REMEDY}") from None
     return found
 
 

@@ -20,7 +20,7 @@ from pipelines.engine.exchange import n_ranges, read_sorted, write_parts, write_
 from pipelines.engine.stage import File, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import Range
-from schemas.errors import UserError
+from schemas.errors import CorruptInput, UserError
 from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_file, read_parquet
@@ -212,7 +212,7 @@ class Extract(Stage):
             exception = item.message.replace(source.path, source.name)
             write.reject(item.reason, source=source.name, position=position, excerpt=item.excerpt, exception=exception)
         else:
-            raise UserError(item.message)
+            raise CorruptInput(item.message)
 
     def _sampled(self, document: Document) -> bool:
         if self.sample_rate >= 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -87,7 +87,8 @@ def slices_report(
     for part, mark in marks.items():
         if part not in alive and mark["state"] != "done":
             yield f"  slice {part}, process {mark['pid']} on {mark['host']}, {_ended(mark['state'])}"
-            yield f"    to go on: {mark['command']}"
+            if mark["command"]:
+                yield f"    to go on: {mark['command']}"
     newest = max(marks.values(), key=lambda mark: mark["started"])
     yield f"to finish{', when no slice is at work any more' if alive else ''}: {newest.get('finish', '')}"
 
@@ -122,7 +123,7 @@ def report(folder: Folder, run: Mark, *, alive: bool, now: float) -> Iterator[st
     faults = sum(stage.faults for stage in figures.stages)
     ago = duration(max(now - run["started"], 0))
     yield f"  {ago} since its start, {size(figures.peak_memory)} at most, {faults} failed attempts"
-    if not alive:
+    if not alive and run["command"]:
         yield f"to go on: {run['command']}"
 
 

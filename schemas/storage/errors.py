@@ -11,6 +11,8 @@ from schemas.errors import UserError
 class StorageError(UserError, OSError):
     """Storage failed for a reason that lasts: a full disk, no access, a file in the way."""
 
+    then = "--resume"
+
 
 class PassingError(OSError):
     """Storage failed for a reason that may pass, such as a network that is down. The message names the place."""

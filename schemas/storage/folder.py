@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar
 
 from pyarrow import fs
 
-from schemas.json_values import json_value, typed
+from schemas.json_values import checked, json_value
 from schemas.storage.addresses import filesystem_of, is_address, joined_path, parse, relative_path, without_secrets
 from schemas.storage.errors import PassingError, StorageError, storage_error
 
@@ -124,7 +124,7 @@ class Folder:
     def read_json(self, name: str, of: type[T], *, remedy: str) -> T:
         """The JSON value of a file of `_work`. StorageError with the remedy if it was cut short or changed."""
         try:
-            return typed(of, json_value(self.read(name)))
+            return checked(of, json_value(self.read(name)))
         except ValueError as error:
             raise StorageError(f"{self.place(name)}: was cut short or changed ({error}); {remedy}") from None
 

@@ -288,4 +288,7 @@ def test_an_input_that_changed_between_runs_is_named(tmp_path: Path, books: Path
     do_unit(interrupted.work, stage, open_stage(interrupted.work, stage)[0])
     (books / "emma.txt").write_text("Another novel.")
     assert main(COMMAND, ["--input", str(books), "--output", str(tmp_path / "out"), "--resume"]) == 2
-    assert "out: holds an unfinished run with other settings (inputs); give the same" in capsys.readouterr().err
+    assert (
+        "out: holds an unfinished run with other settings (input emma.txt has changed); give the same"
+        in capsys.readouterr().err
+    )

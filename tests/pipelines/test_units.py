@@ -182,7 +182,7 @@ def test_slices_and_the_last_call_make_what_a_whole_run_makes(tmp_path, whole, s
     assert not (tmp_path / "words/_work").exists()
     before = files(tmp_path)
     assert do_slice(build, "1/3") == f"{tmp_path}/words: is finished already: nothing to do"
-    with pytest.raises(UserError, match="holds a dataset made from other inputs or with other options; choose another"):
+    with pytest.raises(UserError, match=r"made from other inputs or with other settings \(.*\); choose another"):
         do_slice(word_count(tmp_path / "words", ("other",)), "1/3")
     assert files(tmp_path) == before
 
@@ -229,7 +229,7 @@ def test_a_slice_has_to_do_with_its_own_records_only(tmp_path):
     [
         (
             "other settings",
-            r"holds an unfinished run with other settings \(count\.texts\); give the same settings, choose",
+            r"holds an unfinished run with other settings \(texts: .* -> .*\); give the same settings, choose",
         ),
         ("files", "is not empty and holds no phrasemill dataset"),
     ],
@@ -466,8 +466,9 @@ def test_what_is_missing_may_be_unfinished_or_another(chapters, tmp_path, capsys
     capsys.readouterr()
     assert main(parse_sentences.COMMAND, [*other, *sentences]) == 2
     assert re.search(
-        r"c-documents: holds a dataset made from other inputs or with other options; choose another --output, or make "
-        r"it again: .*extract_documents --input .* --shard-bytes 700 --output .*/c-documents --overwrite\n",
+        r"c-documents: holds a dataset made from other inputs or with other settings \(shard_bytes: .* -> 700\); "
+        r"choose another --output, or make it again: .*extract_documents --input .* --shard-bytes 700 --output "
+        r".*/c-documents --overwrite\n",
         capsys.readouterr().err,
     )
 

@@ -11,11 +11,11 @@ import pytest
 from chromium import Chromium, chromium, find_chromium
 from written import Written, context, document, hostile, phrase, sentence, write_dataset
 
+from schemas.json_values import checked
 from schemas.kinds.contexts import CONTEXTS
 from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.phrases import PHRASES
 from schemas.kinds.sentences import SENTENCES
-from schemas.json_values import typed
 from schemas.manifest import Manifest
 from transforms.reports.page import dataset_report
 
@@ -66,7 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run = {"finished": "2026-01-01T00:00:00Z", "seconds": {"write": 2000}, "throughput": {"write": course}}
     found = {}
     for name, written in _written(tmp_path_factory.mktemp("datasets")).items():
-        manifest = typed(Manifest, {**json.loads(written.manifest.to_json()), "run": run})
+        manifest = checked(Manifest, {**json.loads(written.manifest.to_json()), "run": run})
         found[name] = written.path / "report.html"
         found[name].write_text(dataset_report(written.folder, manifest))
     return found

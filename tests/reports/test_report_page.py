@@ -14,11 +14,11 @@ import pytest
 from written import REJECT, Written, context, document, hostile, phrase, write_dataset
 
 from pipelines.report import main
+from schemas.json_values import checked
 from schemas.kinds.contexts import CONTEXTS
 from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.phrases import PHRASES
 from schemas.kinds.sentences import SENTENCES
-from schemas.json_values import typed
 from schemas.manifest import Ledger, Manifest, read_manifest
 from schemas.storage.folder import Folder
 from transforms.reports.figures import duration, plain, share, size
@@ -89,7 +89,7 @@ def test_branches_are_written_filtered_rejected():
 
 def manifest_of_run(run: dict[str, object], written: Written) -> Manifest:
     data = json.loads(written.manifest.to_json())
-    return typed(Manifest, {**data, "run": run})
+    return checked(Manifest, {**data, "run": run})
 
 
 def test_paces_are_rates_in_equal_parts_of_the_time(tmp_path):

@@ -114,7 +114,11 @@ CASES = {
         edit(lambda data: data.pop("stages")),
         r"cannot be read \(stages is missing\)",
     ),
-    "a list for an object": ("contexts", edit(lambda data: data.update(splits=[])), r"\(splits is \[\], not an object\)"),
+    "a list for an object": (
+        "contexts",
+        edit(lambda data: data.update(splits=[])),
+        r"\(splits is \[\], not an object\)",
+    ),
     "a word for a number": (
         "contexts",
         edit(lambda data: data["splits"]["train"][0].update(rows="many")),
