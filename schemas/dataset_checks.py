@@ -17,7 +17,7 @@ from schemas.errors import UserError
 from schemas.json_values import json_value
 from schemas.kind import Problem, Source
 from schemas.kinds import FILTER_REASONS, KINDS, REJECT_REASONS, SIDES
-from schemas.manifest import CHANGED, MANIFEST, Manifest, Shard, load_manifest
+from schemas.manifest import CHANGED, MANIFEST, Manifest, Shard, file_name, load_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
@@ -87,13 +87,11 @@ def _named(manifest: Manifest) -> Iterator[tuple[Shard, pa.Schema]]:
 
 def _odd(manifest: Manifest) -> Iterator[str]:
     """What readers can do without: the names that phrasemill gives to files, and the options that checks read."""
-    groups = [(split, shards, True) for split, shards in manifest.splits.items()]
-    groups += [(side, shards, False) for side, shards in manifest.sides.items()]
-    for name, shards, is_split in groups:
+    for name, shards in (*manifest.splits.items(), *manifest.sides.items()):
         for index, shard in enumerate(shards):
-            path = f"data/{name}-{index:05d}-of-{len(shards):05d}" if is_split else f"{name}/part-{index:05d}"
-            if shard.path != f"{path}.parquet":
-                yield f"file {index:,} of {quoted(name)} is {quoted(shard.path)} instead of {quoted(path + '.parquet')}"
+            path = file_name(name, index, len(shards))
+            if shard.path not in (path, path.replace(".pq", ".parquet")):  # as datasets of before have it
+                yield f"file {index:,} of {quoted(name)} is {quoted(shard.path)} instead of {quoted(path)}"
     for name in manifest.kind.options:
         if name not in manifest.options:
             yield f"options lack {name!r}"
@@ -184,7 +182,7 @@ def _check_strangers(dataset: Dataset) -> Iterator[Finding]:
     named = {shard.path for shard, _ in _named(dataset.manifest)}
     for part in ("data", *SIDES):
         for name in dataset.folder.files(part, recursive=True):
-            if name.endswith(".parquet") and name not in named:
+            if name.endswith((".parquet", ".pq")) and name not in named:
                 yield Finding(f"{dataset.folder}/{name}", "is not named in the manifest", _STRANGER)
 
 

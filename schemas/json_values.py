@@ -15,8 +15,9 @@ import json
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Callable, Collection
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 T = TypeVar("T")
 
@@ -44,77 +45,108 @@ def _refuse(constant: str) -> None:
 
 def checked(of: type[T], value: Any, place: str = "") -> T:
     """A JSON value as a value of a type. ValueError, which names the place, if it is not one."""
-    found: T = _checked(of, value, place)
+    try:
+        converter: Convert = _converter(of)  # type: ignore[arg-type]
+        found: T = converter(value)
+    except _Wrong as error:
+        raise ValueError(f"{(place + error.place).removeprefix('.') or 'it'} {error.what}") from None
     return found
 
 
-def _checked(of: Any, value: Any, place: str) -> Any:
-    if of is Any:
-        return value
-    origin, arguments = get_origin(of), get_args(of)
-    if origin in (Union, UnionType):
-        (inner,) = (each for each in arguments if each is not NoneType)
-        return None if value is None else _checked(inner, value, place)
-    if origin is Annotated:
-        return _marked(arguments[0], arguments[1], value, place)
-    if origin is list:
-        return [_checked(arguments[0], each, f"{place}[{n}]") for n, each in enumerate(_as(list, value, place))]
-    if origin is tuple:
-        return tuple(_checked(list[arguments[0]], value, place))  # type: ignore[valid-type]
-    if origin in (dict, Counter):
-        items = _as(dict, value, place).items()
-        of_values = int if origin is Counter else arguments[1]
-        return origin({name: _checked(of_values, each, _inner(place, name)) for name, each in items})
-    if is_typeddict(of) or dataclasses.is_dataclass(of) or hasattr(of, "_fields"):
-        return _fields(of, value, place)
-    if of is int:
-        return _marked(int, "count", value, place)
-    if of is float:
-        return _number(value, place, -1e18, 1e18, "a number")
-    return _as(of, value, place)
+class _Wrong(Exception):
+    """A value that is not of its type: where it is, and what is wrong."""
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(what)
+        self.what, self.place = what, place
+
+    def within(self, place: str) -> _Wrong:
+        return _Wrong(self.what, place + self.place)
 
 
-def _fields(of: Any, value: Any, place: str) -> Any:
-    """A value with named fields; of a NamedTuple also as a list."""
-    hints, required = _declared(of)
-    if isinstance(value, list) and hasattr(of, "_fields") and len(value) <= len(hints):
-        value = dict(zip(hints, value, strict=False))
-    given = _as(dict, value, place)
-    for name in required:
-        if name not in given:
-            raise ValueError(f"{_inner(place, name)} is missing")
-    own = {name: _checked(hint, given[name], _inner(place, name)) for name, hint in hints.items() if name in given}
-    return {**given, **own} if is_typeddict(of) else of(**own)
+Convert: TypeAlias = Callable[[Any], Any]
 
 
 @functools.cache
-def _declared(of: Any) -> tuple[dict[str, Any], list[str]]:
+def _converter(of: Any) -> Convert:
+    """What makes a value of the type from a JSON value, or raises _Wrong."""
+    origin, arguments = get_origin(of), get_args(of)
+    if of is Any:
+        return lambda value: value
+    if origin in (Union, UnionType):
+        inner = _converter(next(each for each in arguments if each is not NoneType))
+        return lambda value: None if value is None else inner(value)
+    if origin is list:
+        return _of_list(_converter(arguments[0]))
+    if origin is tuple:
+        items = _of_list(_converter(arguments[0]))
+        return lambda value: tuple(items(value))
+    if origin in (dict, Counter):
+        return _of_object(origin, _converter(int if origin is Counter else arguments[1]))
+    if is_typeddict(of) or dataclasses.is_dataclass(of) or hasattr(of, "_fields"):
+        return _of_fields(of)
+    return _SCALARS.get(of) or _scalar(of, lambda value: True, _NAMES[of])
+
+
+def _of_list(inner: Convert) -> Convert:
+    def convert(value: Any) -> list[Any]:
+        found = []
+        for number, each in enumerate(_as(list, value)):
+            try:
+                found.append(inner(each))
+            except _Wrong as error:
+                raise error.within(f"[{number}]") from None
+        return found
+
+    return convert
+
+
+def _of_object(kind: Any, inner: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        found = kind()
+        for name, each in _as(dict, value).items():
+            try:
+                found[name] = inner(each)
+            except _Wrong as error:
+                raise error.within(_inner(name)) from None
+        return found
+
+    return convert
+
+
+def _of_fields(of: Any) -> Convert:
+    """A value with named fields; of a NamedTuple also as a list."""
+    hints, required = _declared(of)
+    converters = {name: _converter(hint) for name, hint in hints.items()}
+    is_tuple = hasattr(of, "_fields")
+
+    def convert(value: Any) -> Any:
+        if is_tuple and type(value) is list and len(value) <= len(hints):
+            value = dict(zip(hints, value, strict=False))
+        own = {}
+        for name, inner in converters.items():
+            if name in _as(dict, value):
+                try:
+                    own[name] = inner(value[name])
+                except _Wrong as error:
+                    raise error.within(_inner(name)) from None
+            elif name in required:
+                raise _Wrong("is missing", _inner(name))
+        return {**value, **own} if is_typeddict(of) else of(**own)
+
+    return convert
+
+
+def _declared(of: Any) -> tuple[dict[str, Any], Collection[str]]:
     """The types of the fields, and the names of those that have to be given."""
     hints = get_type_hints(of, include_extras=True)
     if is_typeddict(of):
-        return hints, sorted(of.__required_keys__)
+        return hints, of.__required_keys__
     if hasattr(of, "_fields"):
-        return hints, [name for name in of._fields if name not in of._field_defaults]
+        return hints, {*of._fields} - {*of._field_defaults}
     own = dataclasses.fields(of)
-    without = [each for each in own if each.default is each.default_factory is dataclasses.MISSING]
-    return {each.name: hints[each.name] for each in own}, [each.name for each in without]
-
-
-def _number(value: Any, place: str, least: float, most: float, wanted: str) -> float:
-    if type(value) not in (int, float) or not least < value < most:
-        raise _wrong(place, value, wanted)
-    return value
-
-
-def _marked(of: type, mark: str, value: Any, place: str) -> Any:
-    if mark == "time":
-        return _number(value, place, -1, 1e11, "a time")
-    value = _as(of, value, place)
-    if mark == "count" and not 0 <= value < 1 << 63:
-        raise _wrong(place, value, "a count")
-    if mark == "inside" and not is_inside(value):
-        raise _wrong(place, value, "the path of a file inside of the folder")
-    return value
+    without = {each.name for each in own if each.default is each.default_factory is dataclasses.MISSING}
+    return {each.name: hints[each.name] for each in own}, without
 
 
 def is_inside(path: str) -> bool:
@@ -127,21 +159,46 @@ def is_inside(path: str) -> bool:
     return path.isprintable() and first not in ("", ".", "..") and posixpath.normpath(path) == path
 
 
-def _as(of: type, value: Any, place: str) -> Any:
+def _as(of: type, value: Any) -> Any:
     if type(value) is not of:
-        raise _wrong(place, value, _NAMES[of])
+        raise _wrong(value, _NAMES[of])
     return value
 
 
-_NAMES = {list: "a list", dict: "an object", str: "a text", int: "a whole number", bool: "true or false"}
+def _scalar(of: type, fits: Callable[[Any], bool], wanted: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if not (type(value) is of or (of is float and type(value) is int)):
+            raise _wrong(value, _NAMES[of])
+        if not fits(value):
+            raise _wrong(value, wanted)
+        return value
+
+    return convert
 
 
-def _wrong(place: str, value: Any, wanted: str) -> ValueError:
+_NAMES = {
+    list: "a list",
+    dict: "an object",
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    float: "a number",
+}
+
+_SCALARS = {
+    int: _scalar(int, lambda value: 0 <= value < 1 << 63, "a count"),
+    float: _scalar(float, lambda value: -1e18 < value < 1e18, "a number"),
+    Signed: _scalar(int, lambda value: True, ""),
+    UnixTime: _scalar(float, lambda value: 0 <= value < 1e11, "a time"),
+    Inside: _scalar(str, is_inside, "the path of a file inside of the folder"),
+}
+
+
+def _wrong(value: Any, wanted: str) -> _Wrong:
     shown = ascii(value)
-    return ValueError(f"{place or 'it'} is {shown if len(shown) < 80 else shown[:77] + '...'}, not {wanted}")
+    return _Wrong(f"is {shown if len(shown) < 80 else shown[:77] + '...'}, not {wanted}")
 
 
-def _inner(place: str, name: str) -> str:
-    """The place of a field or entry, in one printable word."""
-    shown = name if name.isidentifier() else ascii(name[:80])
-    return f"{place}.{shown}" if place else shown
+def _inner(name: str) -> str:
+    """A field or entry in a place, as printable text."""
+    return f".{name if name.isidentifier() else ascii(name[:80])}"

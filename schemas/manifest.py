@@ -28,6 +28,14 @@ SPLITS = ("train", "validation")
 CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
 
 
+def file_name(group: str, index: int, of: int) -> str:
+    """The published name of file `index` of a split, or of a side table, which has `of` files.
+
+    Those of side tables have another suffix, so that `**/*.parquet` in a dataset matches the rows alone.
+    """
+    return f"data/{group}-{index:05d}-of-{of:05d}.parquet" if group in SPLITS else f"{group}/part-{index:05d}.pq"
+
+
 class Shard(NamedTuple):
     """One Parquet file of a dataset; `path` is relative to the dataset."""
 

@@ -41,6 +41,7 @@ from schemas.manifest import (
     Shard,
     StageReport,
     canonical_hash,
+    file_name,
     is_dataset,
     read_manifest,
 )
@@ -277,11 +278,7 @@ class DatasetBuild:
         chosen = [file for file in files if file.role == role]
         shards = []
         for index, file in enumerate(chosen):
-            name = (
-                f"data/{role}-{index:05d}-of-{len(chosen):05d}.parquet"
-                if role in SPLITS
-                else f"{role}/part-{index:05d}.parquet"
-            )
+            name = file_name(role, index, len(chosen))
             if self.output.exists(file.path):
                 self.output.move(file.path, name)
             elif not self.output.exists(name) or self.output.size(name) != file.bytes:

@@ -53,7 +53,7 @@ def finished(build: DatasetBuild) -> Manifest:
 
 
 def rows(folder: Path, side: str = "data") -> list[dict]:
-    return [row for path in sorted((folder / side).glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    return [row for path in sorted((folder / side).iterdir()) for row in pq.read_table(path).to_pylist()]
 
 
 def json_lines(path: Path, *texts: str) -> Path:

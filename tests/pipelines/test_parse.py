@@ -54,7 +54,7 @@ def test_a_document_that_brings_workers_down_is_one_reject(tmp_path, documents):
     assert begun == [0, 2]
     (ledger,) = [stage.ledger for stage in manifest.stages]
     assert (ledger.read, ledger.written, dict(ledger.rejected)) == (5, 4, {"worker_died": 1})
-    (reject,) = pq.read_table(tmp_path / "out/rejects/part-00000.parquet").to_pylist()
+    (reject,) = pq.read_table(tmp_path / "out/rejects/part-00000.pq").to_pylist()
     assert reject == {
         "stage": "parse",
         "reason": "worker_died",

@@ -58,7 +58,7 @@ def run_by_hand(build: DatasetBuild, *, order: int = 1, twice: bool = False) -> 
 def hashes(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*.parquet"))
+        for path in sorted(folder.rglob("*.p*q*"))
     }
 
 

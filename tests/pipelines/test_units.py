@@ -153,7 +153,7 @@ def finish(build: DatasetBuild) -> None:
 
 
 def shards(output: Path) -> dict[str, str]:
-    found = [*output.glob("data/*.parquet"), *output.glob("rejects/*.parquet")]
+    found = [*output.glob("data/*.parquet"), *output.glob("rejects/*.pq")]
     return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(found)}
 
 

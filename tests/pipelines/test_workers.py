@@ -54,7 +54,7 @@ def test_a_record_that_brings_workers_down_is_found_and_rejected(tmp_path, poiso
     assert words(tmp_path / "words") == ["a", "b", "c", "d", "e", "f"]
     manifest = read_manifest(Folder(str(tmp_path / "words")))
     assert manifest.stage("words").ledger.rejected == {reason: 2}
-    rejects = pq.read_table(tmp_path / "words/rejects/part-00000.parquet").to_pylist()
+    rejects = pq.read_table(tmp_path / "words/rejects/part-00000.pq").to_pylist()
     assert [(each["reason"], each["position"]) for each in rejects] == [(reason, "word 1"), (reason, "word 3")]
     # Three attempts at the whole unit, and one for each of the two bad records.
     assert [(each["unit"], each["attempt"], each["reason"]) for each in manifest.run["faults"]] == [

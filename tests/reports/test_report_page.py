@@ -22,7 +22,7 @@ from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import Ledger, Manifest, read_manifest
 from schemas.storage.folder import Folder
 from transforms.reports.figures import duration, plain, share, size
-from transforms.reports.page import dataset_report, history
+from transforms.reports.page import _key_figures, dataset_report, history
 
 REPORT = Path(history.__file__).parent
 
@@ -92,18 +92,34 @@ def manifest_of_run(run: dict[str, object], written: Written) -> Manifest:
     return checked(Manifest, {**data, "run": run})
 
 
+def test_times_at_the_top_are_those_of_all_datasets_from_the_raw_input_on(tmp_path):
+    written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
+    written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
+    runs = [
+        {"wall_seconds": {"parse": 60.0}, "seconds": {"parse": 100.0}, "peak_memory": 5_000_000},
+        {"wall_seconds": {"count": 30.0, "select": 0.4}, "peak_memory": 2_000_000},
+        {},
+    ]
+    found = dict(_key_figures(manifest_of_run({}, written), runs))
+    assert (found["clock time"], found["worker time"], found["largest worker"]) == (
+        "1 min 30 s",
+        "1 min 40 s",
+        "5.0 MB",
+    )
+
+
 def test_paces_are_rates_in_equal_parts_of_the_time(tmp_path):
     written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
     course = [[1.0, 0, 0, 0], [2.0, 1, 10, 0], [2.5, 2, 15, 0], [5.0, 3, 60, 0]]
     run = {"seconds": {"write": 7.5}, "wall_seconds": {"write": 4.0}, "throughput": {"write": course}}
-    (pace,) = history.paces(manifest_of_run(run, written))
-    assert pace == history.Pace("write", 4.0, 7.5, 3, 60, 0, [(2.0, 12.0), (4.0, 18.0)], [])
+    (pace,) = history.paces("x", manifest_of_run(run, written))
+    assert pace == history.Pace("x", "write", 4.0, 7.5, 3, 60, 0, [(2.0, 12.0), (4.0, 18.0)], [])
 
 
 def test_older_manifests_tell_less_of_the_run(tmp_path):
     written = write_dataset(tmp_path / "p", PHRASES, [[[phrase("sea", 1)]]])
-    (pace,) = history.paces(manifest_of_run({"seconds": {"write": 7.5}}, written))
-    assert pace == history.Pace("write", 0, 7.5, 1, 0, 0, [], [])
+    (pace,) = history.paces("x", manifest_of_run({"seconds": {"write": 7.5}}, written))
+    assert pace == history.Pace("x", "write", 0, 7.5, 1, 0, 0, [], [])
 
 
 def chain(folder: Path) -> tuple[Written, Written]:

@@ -340,7 +340,7 @@ CASES = {
     "page without a title": (
         "pairs-documents",
         rewrite(field(1, title=""), split="pages"),
-        'pages/part-00000.parquet: row 1: the title is empty: page "11"',
+        'pages/part-00000.pq: row 1: the title is empty: page "11"',
     ),
     "id of a page": (
         "pairs-documents",

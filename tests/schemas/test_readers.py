@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import html
 import os
 import re
 import shutil
@@ -13,6 +15,8 @@ import pytest
 from literal import mine
 from literal import shard as literal_shard
 
+from pipelines import rejects, report
+from schemas.check import main as check
 from schemas.dataset import Dataset
 from schemas.errors import UserError
 
@@ -154,3 +158,55 @@ def test_what_the_documentation_shows(mined, tmp_path, monkeypatch, load_dataset
             exec(compile(code, "docs/datasets.md", "exec"), {})
         else:
             assert all(duckdb.sql(query).fetchall() for query in code.split(";") if query.strip())
+
+
+def snippets(report: Path) -> list[str]:
+    """The blocks of Python in a report's section on loading."""
+    section = report.read_text().partition('<section id="load">')[2].partition("</section>")[0]
+    return [html.unescape(each) for each in re.findall("<pre><code>(.*?)</code></pre>", section, re.DOTALL)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_report_shows_works_where_the_user_stands(mined, tmp_path, monkeypatch, load_dataset, name):
+    """In any directory, and for a dataset that was moved after its report is written again."""
+    moved = tmp_path / 'moved "here" \\ and ü' / name
+    shutil.copytree(mined / name, moved)
+    monkeypatch.chdir(tmp_path)
+    assert report.main([str(moved.relative_to(tmp_path))]) == 0
+    for folder in (mined / name, moved):
+        by_datasets, by_pyarrow, by_phrasemill = found = [dict[str, Any]() for _ in range(3)]
+        for code, names in zip(snippets(folder / "report.html"), found, strict=True):
+            exec(compile(code, "report.html", "exec"), names)
+        manifest = Dataset.open(str(folder)).manifest
+        assert len(by_datasets["rows"]) == sum(each.rows for each in manifest.splits["train"])
+        assert by_pyarrow["table"].num_rows == manifest.rows
+        assert by_phrasemill["table"].num_rows == manifest.shards[-1].rows
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_usual_patterns_match_the_rows_alone(mined, load_dataset, name):
+    """Not the side tables; two of the datasets have some."""
+    import duckdb
+    import pandas
+    import pyarrow.dataset
+
+    folder, manifest = mined / name, Dataset.open(str(mined / name)).manifest
+    assert bool(manifest.sides) == (name in ("contexts-documents", "contexts-sentences"))
+    files = glob.glob(f"{folder}/**/*.parquet", recursive=True)
+    assert sum(pq.read_metadata(each).num_rows for each in files) == manifest.rows
+    assert len(duckdb.sql(f"SELECT * FROM '{folder}/**/*.parquet'").fetchall()) == manifest.rows
+    assert load_dataset("parquet", data_files=f"{folder}/**/*.parquet", split="train").num_rows == manifest.rows
+    assert sum(split.num_rows for split in load_dataset(folder).values()) == manifest.rows
+    assert len(pandas.read_parquet(folder / "data")) == manifest.rows
+    assert pyarrow.dataset.dataset(folder / "data").count_rows() == manifest.rows
+
+
+def test_side_tables_of_earlier_versions_are_read(copied, capsys):
+    folder = copied("contexts-documents")
+    text = (folder / "manifest.json").read_text()
+    for path in folder.rglob("*.pq"):
+        path.rename(path.with_suffix(".parquet"))
+    (folder / "manifest.json").write_text(text.replace(".pq", ".parquet"))
+    assert check([str(folder)]) == 0
+    assert rejects.main([str(folder)]) == 0
+    assert '{"text": cut' in capsys.readouterr().out

@@ -26,7 +26,6 @@ from schemas.dataset import Dataset
 from schemas.errors import UserError
 from schemas.json_values import json_value
 from schemas.manifest import read_manifest
-from schemas.options import Flags
 from schemas.storage.errors import storage_error
 from schemas.storage.folder import Folder
 
@@ -82,8 +81,8 @@ def refused(read: Callable[[], object]) -> bool:
 
 def tool(module: Any, *arguments: str) -> Callable[[], object]:
     """A tool, without what makes lines and statuses of errors."""
-    chosen = Flags("", (module.TOOL.options,)).parse(arguments)[module.TOOL.options]
-    return lambda: import_module(f"pipelines.tools.{module.TOOL.module}").run(chosen)
+    chosen = module.TOOL.flags.parse(arguments)[module.TOOL.options]
+    return lambda: import_module(module.TOOL.module.replace("pipelines", "pipelines.tools")).run(chosen)
 
 
 @pytest.fixture(scope="module")

@@ -38,11 +38,12 @@ class Branch(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """The speed of a stage: its wall time and the seconds of its workers (0 if unknown), its units, rows and tokens.
+    """The speed of a stage of a dataset: its wall time, the seconds of its workers (0 if unknown), units, rows, tokens.
 
     `rows` and `tokens` are rates: (seconds since the run began, number per second) in equal parts of the time.
     """
 
+    dataset: str
     stage: str
     wall_seconds: float
     worker_seconds: float
@@ -104,8 +105,8 @@ def branches(ledger: Ledger) -> list[Branch]:
     return found
 
 
-def paces(manifest: Manifest) -> list[Pace]:
-    """The pace of each stage, from the manifest's figures of the run. Older manifests have fewer figures."""
+def paces(dataset: str, manifest: Manifest) -> list[Pace]:
+    """The pace of each stage of a dataset, from its manifest's figures of the run, of which older ones have fewer."""
     wall, worker = manifest.run.get("wall_seconds", {}), manifest.run.get("seconds", {})
     points = manifest.run.get("throughput", {})
     found = []
@@ -114,6 +115,7 @@ def paces(manifest: Manifest) -> list[Pace]:
         last = course[-1] if course else (0, stage.units, 0, 0)
         found.append(
             Pace(
+                dataset,
                 stage.name,
                 wall.get(stage.name, 0),
                 worker.get(stage.name, 0),

@@ -11,6 +11,7 @@ import base64
 import functools
 import hashlib
 import json
+import shlex
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from schemas.manifest import Manifest
+from schemas.manifest import Manifest, RunFigures
 from schemas.shown import cut
 from schemas.storage.folder import Folder
 from transforms.reports import history
@@ -70,8 +71,10 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
     found = survey(folder, manifest)
     flows = [_flow(step) for step in history.steps(chain)]
     figures = [_figure(each) for each in found.distributions]
-    paces = history.paces(manifest)
-    courses = [each for each in (_course("rows", paces), _course("tokens", paces)) if each]
+    paces = {of.fingerprint: history.paces(made.name, of) for made, of in chain}
+    own = paces[manifest.fingerprint]
+    courses = [each for each in (_course("rows", own), _course("tokens", own)) if each]
+    local = folder.is_local
     drawn: list[Flow | Figure] = [*flows, *figures, *courses]
     charts = [each.chart for each in drawn if each.chart]
     for number, chart in enumerate(charts):
@@ -79,9 +82,13 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
     scripts = [_file("echarts/echarts.min.js"), _file("charts.js")]
     return _template().render(
         name=folder.name,
+        is_local=local,
+        place=folder.path if local else folder.uri,
+        data_place=folder.at("data") if local else (folder / "data").uri,
+        split=next((split for split, files in manifest.splits.items() if any(each.rows for each in files)), ""),
         about=manifest.kind.about,
         manifest=manifest,
-        key_figures=_key_figures(manifest),
+        key_figures=_key_figures(manifest, [of.run for _, of in chain]),
         inputs=history.raw_inputs(chain),
         chain=chain[:-1],
         licences=sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0])),
@@ -93,7 +100,12 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
         samples=found.samples,
         rejects=[each for folder, manifest in chain for each in _rejects(folder, manifest)],
         courses=courses,
-        paces=[each for each in paces if each.wall_seconds or each.worker_seconds or each.total_rows],
+        paces=[
+            each
+            for found in paces.values()
+            for each in found
+            if each.wall_seconds or each.worker_seconds or each.total_rows
+        ],
         options={name: _value(value) for name, value in manifest.options.items()},
         models=[{name: _value(value) for name, value in each.items()} for each in manifest.models],
         columns=[(each.name, each.metadata[b"description"].decode()) for each in manifest.schema],
@@ -111,6 +123,8 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"count": lambda number: f"{number:,}", "size": size, "share": share, "cut": _cut}
     environment.filters |= {"plain": plain, "duration": duration}
+    environment.filters["literal"] = lambda text: json.dumps(text, ensure_ascii=False)
+    environment.filters["shell"] = shlex.quote
     environment.filters["is_number"] = lambda text: text.replace(",", "").isdecimal()
     environment.filters["rows"] = lambda number: "1 row" if number == 1 else f"{number:,} rows"
     return environment.from_string(_file("template.html"))
@@ -133,18 +147,22 @@ def _value(value: Any) -> str:
     return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True), 600)
 
 
-def _key_figures(manifest: Manifest) -> list[tuple[str, str]]:
-    run, documents = manifest.run, sum(manifest.licences.values())
+def _key_figures(manifest: Manifest, runs: Sequence[RunFigures]) -> list[tuple[str, str]]:
+    """`runs`: of the dataset and of those that it was made from, whose times are added up."""
+    documents = sum(manifest.licences.values())
+    work = sum(sum(run.get("seconds", {}).values()) for run in runs)
+    clock = sum(sum(run.get("wall_seconds", {}).values()) for run in runs)
+    most = max(run.get("peak_memory", 0) for run in runs)
     found = [
         ("rows", f"{manifest.rows:,}"),
         ("documents", f"{documents:,}" if documents != manifest.rows else ""),
         ("tokens", f"{max(each.counters.get('tokens', 0) for each in manifest.stages):,}" if manifest.stages else ""),
         ("on disk", size(sum(each.bytes for each in manifest.shards))),
         ("shards", f"{len(manifest.shards):,}"),
-        ("worker time", duration(sum(run["seconds"].values())) if run.get("seconds") else ""),
-        ("clock time", duration(sum(run["wall_seconds"].values())) if run.get("wall_seconds") else ""),
-        ("largest worker", size(run["peak_memory"]) if run.get("peak_memory") else ""),
-        ("finished", run.get("finished", "")[:16].replace("T", " ") + " UTC"),
+        ("worker time", duration(work) if work else ""),
+        ("clock time", duration(clock) if clock else ""),
+        ("largest worker", size(most) if most else ""),
+        ("finished", manifest.run.get("finished", "")[:16].replace("T", " ") + " UTC"),
     ]
     return [(name, text) for name, text in found if text not in ("", "0") or name == "rows"]
 
