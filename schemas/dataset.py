@@ -72,15 +72,16 @@ class Dataset:
         """The rows of one shard. UserError if it cannot be read."""
         return pa.concat_tables([group.table for group in self.row_groups(shard, columns=columns)])
 
-    def row_groups(
-        self, shard: Shard, *, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
-    ) -> Iterator[RowGroup]:
-        """The rows of one shard by row group; one that is empty if there is none. UserError if it cannot be read.
+    def row_groups(self, shard: Shard, *, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
+        """The rows of one shard, or of a file of a side table, by row group; one that is empty if there is none.
 
-        `schema` is for the file of a side table.
+        UserError if it cannot be read.
         """
+        from schemas.kinds import SIDES  # whose checks import this module
+
+        schema = SIDES.get(shard.path.partition("/")[0], self.manifest.schema)
         try:
-            with parquet_file(self.folder, shard.path, schema or self.manifest.schema) as reader:
+            with parquet_file(self.folder, shard.path, schema) as reader:
                 names = reader.schema_arrow.names if columns is None else list(columns)
                 if reader.num_row_groups == 0:
                     yield RowGroup(shard, 0, reader.schema_arrow.empty_table().select(names))

@@ -92,6 +92,8 @@ def _odd(manifest: Manifest) -> Iterator[str]:
             path = file_name(name, index, len(shards))
             if shard.path not in (path, path.replace(".pq", ".parquet")):  # as datasets of before have it
                 yield f"file {index:,} of {quoted(name)} is {quoted(shard.path)} instead of {quoted(path)}"
+    paths = Counter(shard.path for shard, _ in _named(manifest))
+    yield from (f"{quoted(path)} is named {n:,} times" for path, n in paths.items() if n > 1)
     for name in manifest.kind.options:
         if name not in manifest.options:
             yield f"options lack {name!r}"
@@ -119,12 +121,19 @@ def _brief(value: object) -> str:
 
 
 def _check_ledgers(dataset: Dataset) -> Iterator[Finding]:
-    """The reasons are known, and the stages agree with each other and with the rows."""
+    """read = written + filtered + rejected in each stage, and the stages agree with each other and with the rows."""
     manifest = dataset.manifest
     for stage in manifest.stages:
         ledger = stage.ledger
         if ledger is None:
             continue
+        if ledger.lost:
+            yield _manifest_finding(
+                dataset.folder,
+                f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
+                f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} filtered + "
+                f"{ledger.rejected.total():,} rejected",
+            )
         unknown = {*ledger.rejected} - {*REJECT_REASONS} | {*ledger.filtered} - {*FILTER_REASONS}
         for reason in sorted(unknown):
             yield _manifest_finding(dataset.folder, f"stage {stage.name}: there is no reason {quoted(reason)}")
@@ -194,7 +203,7 @@ def _check_rejects(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
         return
     found: Counter[tuple[str, str]] = Counter()
     for shard in shards:
-        for group in dataset.row_groups(shard, columns=["stage", "reason"], schema=SIDES["rejects"]):
+        for group in dataset.row_groups(shard, columns=["stage", "reason"]):
             pairs = zip(*(group.table.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
             found.update(pairs)
     said = {
@@ -221,7 +230,7 @@ def _check_sides(dataset: Dataset, sound: Sequence[str]) -> Iterator[Finding]:
             if side.broken is None or shard.path not in sound:
                 continue
             broken = _Gathered(dataset.folder, shard)
-            for group in dataset.row_groups(shard, schema=side.schema):
+            for group in dataset.row_groups(shard):
                 for each in side.broken(group.table):
                     broken.add(each, group.first_row)
             yield from broken.findings()

@@ -234,24 +234,15 @@ class Manifest:
         return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=False) + "\n"
 
     def problems(self) -> Iterator[str]:
-        """What phrasemill would not write, in words. No reader takes a manifest that has any."""
+        """What no reader takes, in words; `schemas.check` finds more."""
         for what, known, named in (("split", SPLITS, self.splits), ("side", _sides(), self.sides)):
             for name in sorted({*named} - {*known}):
                 yield f"there is no {what} {_quoted(name)}, only {', '.join(known)}"
-        paths = Counter(shard.path for group in (self.splits, self.sides) for each in group.values() for shard in each)
-        yield from (f"{_quoted(path)} is named {n:,} times" for path, n in paths.items() if n > 1)
         for each in self.inputs:
             if each.kind not in ("file", "dataset") or "\0" in each.path:
                 yield f"an input is the {each.kind!a} {each.path!a}"
         stages = Counter(stage.name for stage in self.stages)
         yield from (f"stage {_quoted(name)} is named {n:,} times" for name, n in stages.items() if n > 1)
-        for stage in self.stages:
-            if (ledger := stage.ledger) and ledger.lost:
-                yield (
-                    f"stage {stage.name}: the ledger of {ledger.counts} does not add up: {ledger.read:,} read, not "
-                    f"{ledger.read - ledger.lost:,} = {ledger.written:,} written + {ledger.filtered.total():,} "
-                    f"filtered + {ledger.rejected.total():,} rejected"
-                )
         for name, of in self.kind.options.items():
             try:
                 checked(of, self.options.get(name, of()), f"options.{name}")

@@ -513,7 +513,7 @@ class World:
         rows = kept("rows", SPLITS, manifest.rows)
         size = kept("bytes", [*SPLITS, *SIDES], sum(file.bytes for file in published(manifest)))
         shards = max(sum(self._shards(line, each) for line, each in zip(lines, done, strict=True)), 1)
-        files = itertools.islice(itertools.cycle(manifest.shards or [Shard("", 0, 0, "")]), shards)
+        files = itertools.islice(itertools.cycle(manifest.shards or [Shard("none", 0, 0, "")]), shards)
         splits, sides = {"train": [file._replace(rows=round(rows / shards)) for file in files]}, dict(manifest.sides)
         for side in sides:
             more = sum(line.figures["rows", side] for line in lines) / max(manifest.side_rows(side), 1)

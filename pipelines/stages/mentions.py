@@ -24,6 +24,7 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units, shards_a_unit
 from schemas.errors import UserError
+from schemas.json_values import Signed
 from schemas.kinds.documents import PAGES, REDIRECTS
 from schemas.kinds.mentions import MENTIONS
 from schemas.manifest import read_manifest
@@ -81,7 +82,7 @@ class TableUnit(NamedTuple):
 
     side: str
     paths: list[str]
-    dump: int
+    dump: Signed
     ranges: int
 
 
