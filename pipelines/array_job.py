@@ -17,7 +17,7 @@ from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
-from pipelines.engine.lease import refuse_second
+from pipelines.engine.lease import AtWork, refusing_second
 from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
@@ -80,10 +80,10 @@ def run_slice(
     `command` continues the slice if it ends early, `finish` is the command after all slices.
     """
     output, work, stage = build.output, build.work, build.stages[0]
-    if not is_dataset(output):
-        refuse_second(output, part)
-    if not build.join():
-        return f"{output}: is finished already: nothing to do"
+    finished = f"{output}: is finished already: nothing to do"
+    with refusing_second([] if is_dataset(output) else [output], part):
+        if not build.join(write=False):
+            return finished
     if work.is_closed(stage.name):
         return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
     before = sum(map(part.has, work.finished(stage.name)))
@@ -92,14 +92,19 @@ def run_slice(
             [build],
             PoolExecutor(workers, limits=limits),
             progress=Progress(),
+            begin=lambda: [build] if build.join() else [],
             command=command,
             max_reject_rate=max_reject_rate,
             part=part,
             finish=finish,
         )
+    except AtWork:
+        raise
     except BaseException:
         print(f"to go on from here: {command}", file=sys.stderr)
         raise
+    if is_dataset(output):
+        return finished
     units = len(work.units(stage.name))
     done = len(part.units(units)) - before
     return ended_line(part, stage.name, done, before, len(work.finished(stage.name)), units, finish)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipelines.engine.stopping import ended_by_signals, wait_if_stopping
 from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
 from schemas.commands import Tool, spelled, typed
 from schemas.errors import UserError
@@ -107,23 +108,12 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         command = importlib.import_module(f"pipelines.{command.module}").COMMAND
     silence()
     limit_threads()
-    received: list[int] = []
-
-    def stop(signum: int, frame: object) -> None:
-        received.append(signum)
-        raise KeyboardInterrupt(signum)  # Beam makes a RuntimeError of one without an argument
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        return _run(command, sys.argv[1:] if arguments is None else arguments)
-    except BaseException as error:
-        if received:  # libraries may raise another exception instead
-            print("stopped", file=sys.stderr)
-            return 128 + received[0]
-        return _failed(error)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    with nullcontext() if arguments is not None else ended_by_signals():
+        try:
+            return _run(command, sys.argv[1:] if arguments is None else arguments)
+        except BaseException as error:
+            wait_if_stopping()
+            return _failed(error)
 
 
 def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
@@ -246,20 +236,27 @@ def _whole(
 ) -> None:
     from pipelines import summary
     from pipelines.engine.driver import run
-    from pipelines.engine.lease import refuse_second
+    from pipelines.engine.lease import AtWork, refusing_second
     from pipelines.engine.progress import Progress
 
-    for dataset in chain:
-        if dataset.build is not None:
-            refuse_second(dataset.folder)
-    todo = _to_build(chain, chosen)
-    for build in todo:
-        build.begin(resume=chosen.resume)
+    with refusing_second([each.folder for each in chain if each.build]):
+        todo = _to_build(chain, chosen)
     progress = Progress()
+
+    def begin() -> list[DatasetBuild]:
+        # Checked again: another run may have ended since.
+        left = [each for each in todo if _is_to_build(each, chosen, reuse=each is not chain[-1].build)]
+        for build in left:
+            build.begin(resume=chosen.resume)
+        return left
+
     if todo:
         resume = line(resume=True, overwrite=False)
+        rate = chosen.max_reject_rate
         try:
-            run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
+            run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
+        except AtWork:
+            raise
         except BaseException:
             print(f"to go on from here: {resume}", file=sys.stderr)
             raise
@@ -268,16 +265,24 @@ def _whole(
 
 def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
     """The datasets of a chain that must be built; prints which are reused."""
+    from pipelines.engine.lease import tidy
+
     todo = []
     for dataset in chain:
         if dataset.build is None:
             continue
-        reuse = dataset is not chain[-1]
-        if dataset.build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse):
+        if _is_to_build(dataset.build, run, reuse=dataset is not chain[-1]):
             todo.append(dataset.build)
         else:
-            print(f"{dataset.folder}: is there already and fits: taken as it is")
+            tidy(dataset.folder)
     return todo
+
+
+def _is_to_build(build: DatasetBuild, run: RunOptions, *, reuse: bool) -> bool:
+    needed = build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse)
+    if not needed:
+        print(f"{build.output}: is there already and fits: taken as it is")
+    return needed
 
 
 def _executor(

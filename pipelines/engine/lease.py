@@ -17,10 +17,11 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.engine.stage import WORK, Slice
+from pipelines.engine.stopping import at_stop, not_at_stop, wait_if_stopping
 from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.manifest import is_dataset
@@ -33,6 +34,10 @@ _SLICE_FILE = re.compile(rf"{WORK}/run-(\d+)-of-(\d+)\.json")
 _EVERY_LOCAL, _EVERY_REMOTE = 1.0, 10.0
 _GONE = 60.0
 """A run on another machine without a heartbeat for this many seconds counts as ended."""
+
+
+class AtWork(UserError):
+    """Another run is writing the dataset."""
 
 
 def run_file(part: Slice | None) -> str:
@@ -74,7 +79,7 @@ def is_alive(run: Mapping[str, Any]) -> bool:
 
 
 def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -> None:
-    """UserError if another run is writing the dataset; if `part` is given, only if it is a whole run or the same slice.
+    """AtWork if another run is writing the dataset; if `part` is given, only if it is a whole run or the same slice.
 
     `own` is the id of the run that asks.
     """
@@ -85,7 +90,28 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         if more := len(alive) - 1:
             others, them = f", and {more:,} more {'is' if more == 1 else 'are'} at work", "them"
         remedy = f"wait for {them}, or end {them}; {typed('pipelines.status', folder)} shows {them}"
-        raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
+        raise AtWork(f"{folder}: {holder(alive[0])}{others}; {remedy}")
+
+
+@contextlib.contextmanager
+def refusing_second(folders: Sequence[Folder], part: Slice | None = None) -> Iterator[None]:
+    """`refuse_second` before the block, and when it fails: it may have read what another run has begun to write."""
+    for folder in folders:
+        refuse_second(folder, part)
+    try:
+        yield
+    except (UserError, OSError):
+        for folder in folders:
+            refuse_second(folder, part)
+        raise
+
+
+def tidy(folder: Folder) -> None:
+    """Remove what an interruption left in a finished dataset."""
+    if folder.exists(WORK):
+        with folder.locked():
+            refuse_second(folder)
+            folder.delete(WORK)
 
 
 def check_lease(folder: Folder, run: str, part: Slice | None = None) -> None:
@@ -133,6 +159,7 @@ class Lease:
         self._folders = list(folders)
         self._part = part
         self._figures = figures
+        self._command = command
         self._every = _EVERY_LOCAL if all(each.is_local for each in folders) else _EVERY_REMOTE
         self.run = uuid.uuid4().hex
         self._mark = {
@@ -155,31 +182,44 @@ class Lease:
         """Why the run has to end: another run took a dataset, or the dataset is gone."""
 
     def __enter__(self) -> Lease:
-        for folder in self._folders:
-            self._write(folder)
+        at_stop(self._stop, self._command and f"to go on from here: {self._command}")
         try:
-            # Checked after writing: of two runs that begin at the same time, at least one sees the other.
+            for folder in self._folders:
+                with folder.locked():
+                    refuse_second(folder, self._part, own=self.run)
+                    self._write(folder)
+            # Without a lock (an object store), of two runs that begin at the same time at least one sees the other.
             for folder in self._folders:
                 refuse_second(folder, self._part, own=self.run)
-        except UserError as error:
-            self._state = f"failed: {error}"
-            self._write_last()
+        except BaseException as error:
+            self._end(f"failed: {error}")
             raise
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        wait_if_stopping()
         self._ended.set()
         self._thread.join()
         if kind is None:
-            self._state = "done"
+            self._end("done")
         else:
-            self._state = "stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}"
-        self._write_last()
+            self._end("stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}")
 
     def give_up(self, why: UserError) -> None:
         """Mark the run as over before it is, so that its workers on other machines end."""
-        self._state = f"failed: {why}"
+        with self._lock:
+            self._state = f"failed: {why}"
+            self._write_last()
+
+    def _stop(self, signal: str) -> None:
+        with self._lock:
+            self._state = f"stopped by {signal}"
+            self._write_last()
+
+    def _end(self, state: str) -> None:
+        not_at_stop(self._stop)
+        self._state = state
         self._write_last()
 
     def _keep(self) -> None:

@@ -34,6 +34,7 @@ from pipelines.engine.attempts import ATTEMPTS, Failed, Task, attempt, fault_of,
 from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, Stage, StageError, Tally, Work, note_fault
+from pipelines.engine.stopping import at_stop, not_at_stop
 from pipelines.engine.task_writer import TaskWriter, peak_memory
 from schemas.process import leave_out_pandas, limit_threads, silence
 
@@ -133,6 +134,7 @@ class WorkerPool:
         self._wake_in, self._wake_out = multiprocessing.Pipe(duplex=False)
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="worker pool")
         self._watcher.start()
+        at_stop(self._stop)
 
     def submit(self, work: Work, stage: Stage, unit: int) -> Future[Completion]:
         """Submit a unit of an open stage. Returns when it is given to a worker or can wait for one.
@@ -172,6 +174,10 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the workers now. Units that are not finished fail. May be called twice."""
+        self._stop()
+        not_at_stop(self._stop)
+
+    def _stop(self, signal: str = "") -> None:
         self._ended.set()
         self._wake()
         self._watcher.join(10)

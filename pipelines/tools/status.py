@@ -129,4 +129,6 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _ended(state: str) -> str:
-    return {"stopped": "was stopped", "running": "ended unexpectedly"}.get(state, state)
+    if state.startswith("stopped"):
+        return f"was {state}"
+    return "ended unexpectedly" if state == "running" else state
