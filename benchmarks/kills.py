@@ -327,14 +327,10 @@ def stop_many(number: int, seed: int, folder: Path, names: Sequence[str] = ()) -
             problems = [error] if last.returncode else _differs(run, folder / f"{name} stopped", expected[name])
             wrong += bool(problems)
             print(f"{name}, at last: {problems or 'the same shards'}")
-    times = sorted(max(each.ended, each.gone) for each in found if each.hit)
-    parts = ", ".join(
-        f"{share}% within {times[-(-share * len(times) // 100) - 1]:.2f} s" for share in (50, 90, 99, 100)
-    )
-    statuses = ", ".join(
-        f"{n} {status}" for status, n in sorted(Counter(each.status for each in found if each.hit).items())
-    )
-    print(f"{parts}; statuses: {statuses}")
+    hits = [each for each in found if each.hit]
+    times = sorted(max(each.ended, each.gone) for each in hits)
+    parts = (f"{share}% within {times[-(-share * len(times) // 100) - 1]:.2f} s" for share in (50, 90, 99, 100))
+    print(", ".join(parts), *sorted(Counter(f"status {each.status}" for each in hits).items()))
     print(f"{number - wrong} of {number} ended in time, with their status and nothing left")
     return wrong
 
