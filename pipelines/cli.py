@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.executors import Executor
     from pipelines.engine.preflight import Submission
+    from pipelines.engine.progress import Progress
     from schemas.storage.folder import Folder
 
 SMALL_INPUT = 1 << 16
@@ -98,8 +99,11 @@ def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
     return found, places
 
 
-def main(command: Command, arguments: Sequence[str] | None = None) -> int:
+def main(command: Command, arguments: Sequence[str] | None = None, *, program: bool | None = None) -> int:
     """Run a command; errors that a user can fix are one line, not a traceback. Returns the exit status.
+
+    `program`: whether this process is there for the command, so that a signal may end it; by default if the arguments
+    are the process's own.
 
     A module that runs as a program has the name `__main__`, under which other processes do not find its classes, such
     as stages. So the command is taken from the module of its name.
@@ -108,7 +112,7 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         command = importlib.import_module(f"pipelines.{command.module}").COMMAND
     silence()
     limit_threads()
-    with nullcontext() if arguments is not None else ended_by_signals():
+    with ended_by_signals() if (arguments is None if program is None else program) else nullcontext():
         try:
             return _run(command, sys.argv[1:] if arguments is None else arguments)
         except BaseException as error:
@@ -235,13 +239,27 @@ def _whole(
     chosen: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str], executor: Callable[[], Executor]
 ) -> None:
     from pipelines import summary
+    from pipelines.engine.progress import Progress
+
+    progress = Progress()
+    build_chain(chosen, chain, executor, progress, resume=line(resume=True, overwrite=False))
+    print(summary.text([dataset.folder for dataset in chain], progress.rates))
+
+
+def build_chain(
+    chosen: RunOptions,
+    chain: Sequence[ChainDataset],
+    executor: Callable[[], Executor],
+    progress: Progress,
+    *,
+    resume: str,
+) -> None:
+    """Build what is missing of a chain. Nothing is written or removed before its leases are taken."""
     from pipelines.engine.driver import run
     from pipelines.engine.lease import AtWork, refusing_second
-    from pipelines.engine.progress import Progress
 
     with refusing_second([each.folder for each in chain if each.build]):
         todo = _to_build(chain, chosen)
-    progress = Progress()
 
     def begin() -> list[DatasetBuild]:
         # Checked again: another run may have ended since.
@@ -250,17 +268,16 @@ def _whole(
             build.begin(resume=chosen.resume)
         return left
 
-    if todo:
-        resume = line(resume=True, overwrite=False)
-        rate = chosen.max_reject_rate
-        try:
-            run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
-        except AtWork:
-            raise
-        except BaseException:
-            print(f"to go on from here: {resume}", file=sys.stderr)
-            raise
-    print(summary.text([dataset.folder for dataset in chain], progress.rates))
+    if not todo:
+        return
+    rate = chosen.max_reject_rate
+    try:
+        run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
+    except AtWork:
+        raise
+    except BaseException:
+        print(f"to go on from here: {resume}", file=sys.stderr)
+        raise
 
 
 def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
