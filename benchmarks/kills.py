@@ -208,7 +208,7 @@ class Stopped(NamedTuple):
     problems: list[str]
 
 
-def small_dump(path: Path, most: int = 60_000) -> Path:
+def small_dump(path: Path, most: int = 30_000) -> Path:
     """The first pages of the sample, so few that they are done in one process."""
     with bz2.open(sample_inputs()[0], "rt", encoding="utf-8") as file:
         text = file.read(most)
