@@ -17,7 +17,7 @@ from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
-from pipelines.engine.lease import AtWork, refusing_second
+from pipelines.engine.lease import refuse_second, refusing_second
 from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
@@ -35,6 +35,7 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
         if build is None:
             continue
         if not is_dataset(dataset.folder):
+            refuse_second(dataset.folder)
             begun = build.begun_fingerprint() == build.fingerprint
             make = f"finish it first: {_making(chain, number, chosen, resume=True)}"
             if not begun:
@@ -87,21 +88,27 @@ def run_slice(
     if work.is_closed(stage.name):
         return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
     before = sum(map(part.has, work.finished(stage.name)))
+    begun = False
+
+    def begin() -> list[DatasetBuild]:
+        nonlocal begun
+        begun = build.join()
+        return [build] if begun else []
+
     try:
         run(
             [build],
             PoolExecutor(workers, limits=limits),
             progress=Progress(),
-            begin=lambda: [build] if build.join() else [],
+            begin=begin,
             command=command,
             max_reject_rate=max_reject_rate,
             part=part,
             finish=finish,
         )
-    except AtWork:
-        raise
     except BaseException:
-        print(f"to go on from here: {command}", file=sys.stderr)
+        if begun:
+            print(f"to go on from here: {command}", file=sys.stderr)
         raise
     if is_dataset(output):
         return finished

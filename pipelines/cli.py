@@ -256,16 +256,19 @@ def build_chain(
 ) -> None:
     """Build what is missing of a chain. Nothing is written or removed before its leases are taken."""
     from pipelines.engine.driver import run
-    from pipelines.engine.lease import AtWork, refusing_second
+    from pipelines.engine.lease import refusing_second
 
     with refusing_second([each.folder for each in chain if each.build]):
         todo = _to_build(chain, chosen)
+    begun = False
 
     def begin() -> list[DatasetBuild]:
+        nonlocal begun
         # Checked again: another run may have ended since.
         left = [each for each in todo if _is_to_build(each, chosen, reuse=each is not chain[-1].build)]
         for build in left:
             build.begin(resume=chosen.resume)
+        begun = True
         return left
 
     if not todo:
@@ -273,10 +276,9 @@ def build_chain(
     rate = chosen.max_reject_rate
     try:
         run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
-    except AtWork:
-        raise
     except BaseException:
-        print(f"to go on from here: {resume}", file=sys.stderr)
+        if begun:
+            print(f"to go on from here: {resume}", file=sys.stderr)
         raise
 
 

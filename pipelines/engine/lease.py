@@ -36,10 +36,6 @@ _GONE = 60.0
 """A run on another machine without a heartbeat for this many seconds counts as ended."""
 
 
-class AtWork(UserError):
-    """Another run is writing the dataset."""
-
-
 def run_file(part: Slice | None) -> str:
     """The file of the lease of a whole run, or of a slice."""
     return RUN_FILE if part is None else f"{WORK}/run-{part.number}-of-{part.of}.json"
@@ -79,7 +75,7 @@ def is_alive(run: Mapping[str, Any]) -> bool:
 
 
 def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -> None:
-    """AtWork if another run is writing the dataset; if `part` is given, only if it is a whole run or the same slice.
+    """UserError if another run is writing the dataset; if `part` is given, only if it is a whole run or the same slice.
 
     `own` is the id of the run that asks.
     """
@@ -90,7 +86,7 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         if more := len(alive) - 1:
             others, them = f", and {more:,} more {'is' if more == 1 else 'are'} at work", "them"
         remedy = f"wait for {them}, or end {them}; {typed('pipelines.status', folder)} shows {them}"
-        raise AtWork(f"{folder}: {holder(alive[0])}{others}; {remedy}")
+        raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 
 @contextlib.contextmanager

@@ -99,9 +99,8 @@ sys.path[:0] = {path!r}
 from pathlib import Path
 from contextlib import suppress
 from toy import Gated, word_count
-from pipelines.engine.beam import BeamExecutor
+from pipelines.engine.{module} import {executor}
 from pipelines.engine.driver import run
-from pipelines.engine.executors import InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stopping import ended_by_signals
 from schemas.process import silence
@@ -111,8 +110,7 @@ if __name__ == "__main__":
     with ended_by_signals():
         build = word_count(Path(sys.argv[1]), ("a b", "c"), count=Gated, gate=sys.argv[1] + "-gate")
         build.begin(resume=True)
-        executor = {executor}
-        run([build], executor, progress=Progress(), command="python -m this --resume")
+        run([build], {executor}({options}), progress=Progress(), command="python -m this --resume")
 """
 
 
@@ -132,22 +130,22 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("executor", "number", "name"),
+    ("module", "executor", "options", "number"),
     [
-        ("InlineExecutor()", signal.SIGTERM, "SIGTERM"),
-        ("PoolExecutor(2)", signal.SIGINT, "SIGINT"),
-        ("BeamExecutor(workers=2)", signal.SIGINT, "SIGINT"),
+        ("executors", "InlineExecutor", "", signal.SIGTERM),
+        ("beam", "BeamExecutor", "workers=2", signal.SIGINT),
     ],
 )
-def test_a_run_in_the_middle_of_a_unit_says_that_it_was_stopped(executor, number, name, tmp_path, capsys):
+def test_a_run_in_the_middle_of_a_unit_says_that_it_was_stopped(module, executor, options, number, tmp_path, capsys):
     """Ctrl-C goes to the whole group of processes."""
-    script, output = tmp_path / "script.py", tmp_path / "words"
-    script.write_text(RUN.format(path=[path for path in sys.path if path], executor=executor))
+    script, output, name = tmp_path / "script.py", tmp_path / "words", number.name
+    path = [each for each in sys.path if each]
+    script.write_text(RUN.format(path=path, module=module, executor=executor, options=options))
     started = subprocess.Popen(
         [sys.executable, str(script), str(output)], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        wait_for(lambda: len(list(tmp_path.glob("words-gate.*"))) == (1 if "Inline" in executor else 2))
+        wait_for(lambda: len(list(tmp_path.glob("words-gate.*"))) == (2 if options else 1))
     finally:
         os.killpg(started.pid, number)
     error = started.communicate(timeout=60)[1]

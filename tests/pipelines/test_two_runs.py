@@ -17,10 +17,11 @@ from toy import Gated, word_count
 from pipelines.cli import build_chain
 from pipelines.corpus import ChainDataset, built
 from pipelines.engine.executors import InlineExecutor
-from pipelines.engine.lease import AtWork, Lease
+from pipelines.engine.lease import Lease
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
 from pipelines.options import RunOptions
+from schemas.errors import UserError
 from schemas.manifest import is_dataset
 from schemas.storage.folder import Folder
 
@@ -105,7 +106,7 @@ def test_of_two_runs_one_goes_on_and_the_other_says_so(case, seed, reference, tm
         each.join(30)
     (refused,) = [name for name in ended if ended[name] is not None]
     error = ended[refused]
-    assert isinstance(error, AtWork)
+    assert isinstance(error, UserError)
     assert "is being written by process" in str(error)
     assert "; wait for it, or end it; " in str(error)
     for name in first if refused == "second" else second:
@@ -129,7 +130,7 @@ def test_of_two_runs_one_goes_on_and_the_other_says_so(case, seed, reference, tm
 def test_runs_that_begin_at_the_same_time(parts, go_on, tmp_path):
     for turn in range(20):
         folder, barrier, over = Folder(str(tmp_path / str(turn))), threading.Barrier(len(parts)), threading.Event()
-        refused: list[AtWork] = []
+        refused: list[UserError] = []
         hold: list[str] = []
 
         def enter(part, barrier=barrier, folder=folder, over=over, hold=hold, refused=refused) -> None:
@@ -139,7 +140,7 @@ def test_runs_that_begin_at_the_same_time(parts, go_on, tmp_path):
                 with lease:
                     hold.append(lease.run)
                     over.wait(30)
-            except AtWork as error:
+            except UserError as error:
                 refused.append(error)
 
         threads = [threading.Thread(target=enter, args=(part,)) for part in parts]
