@@ -294,13 +294,13 @@ def stop_many(number: int, seed: int, folder: Path, names: Sequence[str] = ()) -
             expected[name] = harness.published(folder / f"{name} undisturbed", run.datasets)
         print(f"{name}: {lasts[name]:.1f} s undisturbed", flush=True)
     found: list[Stopped] = []
+    begun = set[str]()  # the runs that a signal has stopped, to go on with
     for turn in itertools.count():
         if sum(each.hit for each in found) == number:
             break
         name, choice = list(runs)[turn % len(runs)], random.Random(f"{seed} {turn}")
         run, output, seconds = runs[name], folder / f"{name} stopped", choice.random() * lasts[name]
-        # Alternately from the start and where the run before was stopped.
-        flag = "--resume" if is_whole(run) and turn // len(runs) % 3 else "--overwrite"
+        flag = "--resume" if name in begun and choice.random() < 0.8 else "--overwrite"
         started = run.start(output, *([flag] if is_whole(run) else []))
         what, stopped = stop_once(started, seconds, choice)
         problems = list(stopped.problems)
@@ -311,7 +311,9 @@ def stop_many(number: int, seed: int, folder: Path, names: Sequence[str] = ()) -
                     problems.append(f"{each}: its lease is stuck")
         if not stopped.status and is_whole(run):
             problems += _differs(run, output, expected[name])
-        if not stopped.hit:  # it is faster than it was
+        if is_whole(run):
+            (begun.add if stopped.status else begun.discard)(name)
+        if not stopped.hit and flag == "--overwrite":  # it is faster than it was
             lasts[name] = min(seconds, lasts[name])
         found.append(stopped._replace(problems=problems))
         print(

@@ -26,6 +26,7 @@ def send(*numbers):
         os.kill(os.getpid(), number)
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
+stopping._PATIENCE = 1.3
 """
 
 
