@@ -282,6 +282,7 @@ def _session(leader: int) -> list[int]:
 
 def stop_many(number: int, seed: int, folder: Path, names: Sequence[str] = ()) -> int:
     """Stop runs at seeded moments. Returns how many went wrong."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and what it starts
     runs = {name: run for name, run in runs_to_stop(folder).items() if not names or name in names}
     expected, lasts = dict[str, dict[str, str]](), dict[str, float]()
     for name, run in runs.items():
