@@ -208,17 +208,20 @@ class Stopped(NamedTuple):
     problems: list[str]
 
 
-def small_dump(path: Path, most: int = 30_000) -> Path:
-    """The first pages of the sample, so few that they are done in one process."""
+def small_dump(path: Path, most: int = 60_000) -> Path:
+    """Small articles of the sample, so few that they are done in one process."""
     with bz2.open(sample_inputs()[0], "rt", encoding="utf-8") as file:
-        text = file.read(most)
-    path.write_text(text[: text.rindex("</page>")] + "</page></mediawiki>", encoding="utf-8")
+        head, *pages = re.split(r"(?=<page>)", file.read())
+    for page in pages:
+        if "<redirect" not in page and "<ns>0<" in page and len(page) < 20_000 and len(head) + len(page) < most:
+            head += page.removesuffix("</mediawiki>")
+    path.write_text(head + "</mediawiki>", encoding="utf-8")
     return path
 
 
 def runs_to_stop(folder: Path) -> dict[str, Run]:
     """Both pipelines, in one process and in several, and what else a user may stop."""
-    dump = ("--input", str(small_dump(folder / "small.xml")), "--shard-bytes", "10000")
+    dump = ("--input", str(small_dump(folder / "small.xml")), "--shard-bytes", "4000")
     pool = (*dump, "--workers", "2")
     contexts, mentions = _DATASETS, ("", "-documents", "-mentions", "-aliases")
     return {

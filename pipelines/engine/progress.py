@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from pipelines.engine.stage import Fault, Stage, Tally
+from pipelines.engine.stopping import at_stop, not_at_stop
 from transforms.reports.figures import duration, plural, size
 
 _LINE_EVERY = 30.0
@@ -118,14 +119,20 @@ class Progress:
         self._at_work = at_work
         thread = threading.Thread(target=self._refresh, daemon=True)
         thread.start()
-        try:
-            yield
-        finally:
+
+        def end(signal: str = "") -> None:
             self._ended.set()
             thread.join()
             if self._live:
                 self._live.show(self.figures())
-                self._live.stop()
+                self._live.stop()  # the terminal shows its cursor again
+
+        at_stop(end)
+        try:
+            yield
+        finally:
+            not_at_stop(end)
+            end()
 
     def begin(self, dataset: str, stage: Stage, *, units: int, before: int, tally_before: Tally) -> None:
         with self._lock:
