@@ -259,7 +259,8 @@ def _whole(
     if todo:
         resume = line(resume=True, overwrite=False)
         try:
-            run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
+            with progress.watching():
+                run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
         except BaseException:
             print(f"to go on from here: {resume}", file=sys.stderr)
             raise
@@ -288,8 +289,11 @@ def _executor(
         from pipelines.engine.executors import InlineExecutor
 
         return InlineExecutor
-    from pipelines.engine.beam import BeamExecutor
-    from pipelines.engine.preflight import HERE
 
-    job = submission or HERE._replace(arguments=[*beam_args])
-    return lambda: BeamExecutor(job, workers=run.workers, limits=run.limits)
+    def on_beam() -> Executor:
+        from pipelines.engine.beam import BeamExecutor  # takes seconds to import
+        from pipelines.engine.preflight import HERE
+
+        return BeamExecutor(submission or HERE._replace(arguments=beam_args), workers=run.workers, limits=run.limits)
+
+    return on_beam

@@ -122,7 +122,7 @@ class Monitor:
             began, ended = self._span or (math.inf, 0.0)
             began = min(began, completion.finished - completion.seconds)
             self._span = began, max(ended, completion.finished)
-            self._progress.advance(tally, began=began)
+            self._progress.advance(tally, unit=completion.unit, began=began)
         self._seen |= new
         expected = self._total.read * self._units / max(len(self._seen), 1)
         check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected)
