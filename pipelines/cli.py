@@ -294,6 +294,7 @@ def _executor(
         from pipelines.engine.beam import BeamExecutor  # takes seconds to import
         from pipelines.engine.preflight import HERE
 
-        return BeamExecutor(submission or HERE._replace(arguments=beam_args), workers=run.workers, limits=run.limits)
+        job = submission or HERE._replace(arguments=[*beam_args])
+        return BeamExecutor(job, workers=run.workers, limits=run.limits)
 
     return on_beam

@@ -25,14 +25,13 @@ import itertools
 import json
 import math
 import os
-import re
 import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -41,11 +40,21 @@ from rich.table import Table
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.executors import Executor, InlineExecutor, StageRun
 from pipelines.engine.machine import available_memory, free_disk
-from pipelines.engine.stage import WORK, Completion, Stage, Tally, Work, too_many_rejects
+from pipelines.engine.stage import (
+    WORK,
+    Completion,
+    Stage,
+    Tally,
+    Work,
+    files_named,
+    locations,
+    published,
+    too_many_rejects,
+)
 from pipelines.engine.task_writer import peak_memory
 from schemas.dataset import Dataset
 from schemas.kinds import SIDES
-from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, StageReport, read_manifest
+from schemas.manifest import MANIFEST, SPLITS, Ledger, Shard, StageReport, read_manifest
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_writer
 from transforms.reports.figures import between, roughly, rounded, share, size, text_of
@@ -60,8 +69,6 @@ BYTES_A_ROW = 250
 """Memory of a worker for each row that a unit has beyond those of the sample's."""
 BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
 """What Beam takes to start, which a plan does without."""
-
-_PATH = re.compile(r'"([^"]+\.parquet)"')
 
 TIME = ("seconds", "")
 
@@ -133,12 +140,6 @@ def grow(run: Callable[[int], Part], sizes: Sequence[float], *, first: int, seco
         number = max(bisect.bisect_right(ends, min(times, 8.0) * ends[number - 1]), number + 1)
 
 
-def locations(stage: Stage) -> dict[str, str]:
-    """The fields of a stage that may say where a dataset lies."""
-    found = {each.name: getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if isinstance(value, str)}
-
-
 def moved(build: DatasetBuild, folder: Folder, others: Mapping[str, Folder]) -> DatasetBuild:
     """The same build in another folder, and from others."""
     stages = []
@@ -169,10 +170,6 @@ def run_part(builds: Sequence[DatasetBuild], executor: Executor, part: Part, uni
 def link(of: Folder, to: Folder) -> None:
     """The same files in another folder."""
     shutil.copytree(of.path, to.path, copy_function=os.link, dirs_exist_ok=True)
-
-
-def published(manifest: Manifest) -> list[Shard]:
-    return [*manifest.shards, *itertools.chain(*manifest.sides.values())]
 
 
 def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, folder: Folder, first: int) -> list[Part]:
@@ -375,7 +372,7 @@ def by_units(seen: Seen, real: Stage, units: Sequence[list[Any]], whole: float, 
     """The figures of a stage that reads its input unit by unit; none, if it does not. `units` of the whole, `real`."""
     last, found = seen.done[-1], Figures()
     raw = [seen.stage.size(seen.stage.Unit(*unit)) for unit in last.units]
-    named = [float(sum(seen.files.get(name, 0) for name in _PATH.findall(json.dumps(unit)))) for unit in last.units]
+    named = [float(sum(seen.files.get(name, 0) for name in files_named(unit))) for unit in last.units]
     all_raw = sum(real.size(real.Unit(*unit)) for unit in units)
     for sizes, target in ((raw, all_raw), (named, whole * sum(named) / seen.sizes[-1])):
         each = [(size, figures([done])) for size, done in zip(sizes, last.completions, strict=True) if size]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -65,21 +66,27 @@ class StageFigures:
     faults: int = 0
     doing: Tally = field(default_factory=Tally)
     """What is done of units that are not finished."""
-    fractions: list[float] = field(default_factory=list)
-    """How much is done of each of those, from 0 to 1."""
+    before_size: float = 0.0
+    finished_size: float = 0.0
+    """The sizes of the units that earlier runs and this one finished, where the average unit has the size 1."""
+    fractions: list[tuple[float, float]] = field(default_factory=list)
+    """Of each unit that is not finished: its size, and how much of it is done, from 0 to 1."""
     workers: int = 0
     """The most that were seen at work at a time; 0 if they are on other machines."""
     worked: float = 0.0
     """Seconds that these workers worked in this run, added up."""
     busy_with: str = ""
-    """What all workers do instead of work."""
+    """What all workers do instead of work, and since when."""
+    busy_since: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, **{name: list(getattr(self, name)) for name in ("tally_before", "tally", "doing")}}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StageFigures:
-        return cls(**{**data, **{name: Tally(*data[name]) for name in ("tally_before", "tally", "doing")}})
+        tallies = {name: Tally(*data[name]) for name in ("tally_before", "tally", "doing")}
+        fractions = [(size, fraction) for size, fraction in data["fractions"]]
+        return cls(**{**data, **tallies, "fractions": fractions})
 
     def seconds(self, now: float) -> float:
         return max((self.ended or now) - self.began, 1e-3)
@@ -96,33 +103,37 @@ class StageFigures:
         return (here.read or here.rows) / seconds, here.tokens / seconds
 
     @property
+    def done_size(self) -> float:
+        """What was done in this run, in units of average size."""
+        return self.finished_size + sum(size * fraction for size, fraction in self.fractions)
+
+    @property
     def share(self) -> float:
         """How much of the stage is done, from 0 to 1."""
         if self.ended or not self.units:
             return 1.0
-        return min((self.before + self.done + sum(self.fractions)) / self.units, 1.0)
+        return min((self.before_size + self.done_size) / self.units, 1.0)
 
     def seconds_left(self, now: float) -> float | None:
-        """Seconds until the stage ends, if units take as long as those so far; None while little is done.
+        """Seconds until the stage ends, if its units go on as those so far; None while little is done.
 
-        Two workers that are at 0.5 and 0.1 of a unit of 10 s are free in 5 and 9 s, and again every 10 s. Three units
-        that wait end in 15, 19 and 25 s.
+        Two workers that need 5 and 9 s for what they have, with three units of 10 s that wait, end after
+        (5 + 9 + 30) / 2 = 22 s on average, and within one unit of each other: the last, as a rule, half a unit of the
+        other worker later, after 24.5 s.
         """
-        left = self.units - self.before - self.done
         if not self.workers:
-            return left * self.seconds(now) / self.done if self.done else None
-        done = self.done + sum(self.fractions)
-        if self.worked < _LEAST_WORK or done < _LEAST_SHARE:
+            still = self.units - self.before - self.done
+            return still * self.seconds(now) / self.done if self.done else None
+        if self.worked < _LEAST_WORK or self.done_size < _LEAST_SHARE:
             return None
-        # There are more fractions than workers if the record of a finished unit was not read yet.
-        free = sorted(1 - each for each in self.fractions)[-self.workers :]
-        waiting = max(left - len(self.fractions), 0)
-        at_once = min(waiting, self.workers - len(free))
-        free, waiting = free + [1.0] * at_once, waiting - at_once
-        if not free:
-            return 0.0
-        rounds, place = divmod(waiting - 1, len(free))
-        return (free[place] + rounds + 1) * self.worked / done
+        begun = [size * (1 - fraction) for size, fraction in self.fractions]
+        waiting = self.units - self.before_size - self.finished_size - sum(size for size, _ in self.fractions)
+        number = self.units - self.before - self.done - len(self.fractions)
+        left = max(begun, default=0.0)
+        if number > 0:
+            last = waiting / number / 2 * (1 - 1 / self.workers)
+            left = max(left, (sum(begun) + waiting) / self.workers + last)
+        return left * self.worked / self.done_size
 
 
 @dataclass
@@ -153,9 +164,9 @@ class RunFigures:
     def now_doing(self, now: float) -> str:
         """What a run does when no bar moves, and for how long; empty if one does."""
         stage = self.stages[-1] if self.stages else None
-        if self.phase.what:
-            return f"{self.phase.what}, {duration(max(now - self.phase.began, 0))}"
-        return stage.busy_with if stage and not stage.ended else ""
+        busy = Phase(stage.busy_with, stage.busy_since) if stage and not stage.ended else NOTHING
+        what, began = self.phase if self.phase.what else busy
+        return f"{what}, {duration(max(now - began, 0))}" if what else ""
 
 
 class Progress:
@@ -165,6 +176,7 @@ class Progress:
         self._stream = stream or sys.stderr
         self._live = _LiveBars(self._stream) if self._stream.isatty() else None
         self._figures = RunFigures()
+        self._sizes: dict[int, float] = {}
         self._units: dict[int, AtWork] = {}  # of the current stage: begun and not finished, as last seen
         self._finished: set[int] = set()
         self._looked, self._began = time.monotonic(), time.time()
@@ -194,21 +206,37 @@ class Progress:
                 self._live.show(self.figures())
                 self._live.stop()
 
-    def begin(self, dataset: str, stage: Stage, *, units: int, before: int, tally_before: Tally) -> None:
+    def begin(
+        self,
+        dataset: str,
+        stage: Stage,
+        *,
+        units: int,
+        before: Collection[int],
+        tally_before: Tally,
+        sizes: Mapping[int, float] | None = None,
+    ) -> None:
+        """A stage begins. `before`: the units that earlier runs did; `sizes` of units, relative to each other."""
         with self._lock:
-            self._figures.stages.append(
-                StageFigures(dataset, stage.name, stage.counts, units, before, tally_before, time.time())
-            )
+            average = statistics.fmean(sizes.values()) if sizes else 1.0
+            self._sizes = {unit: size / average for unit, size in (sizes or {}).items()}
             self._units, self._finished = {}, set()
+            began = StageFigures(dataset, stage.name, stage.counts, units, len(before), tally_before, time.time())
+            began.before_size = sum(map(self._size, before))
+            self._figures.stages.append(began)
+
+    def _size(self, unit: int) -> float:
+        return self._sizes.get(unit, 1.0)
 
     def advance(self, tally: Tally, *, units: int = 1, unit: int | None = None, began: float = math.inf) -> None:
         """Units of the current stage were finished, or this one. `began`: when the first of them began (Unix time)."""
         with self._lock:
+            stage = self._figures.stages[-1]
             if unit is not None:
                 self._finished.add(unit)
                 self._units.pop(unit, None)
+                stage.finished_size += self._size(unit)
             self._sum_up()
-            stage = self._figures.stages[-1]
             stage.began = min(stage.began, began)
             stage.done += units
             stage.tally = stage.tally.plus(tally)
@@ -253,7 +281,9 @@ class Progress:
                 self._units |= {each.unit: each for each in here}
                 stage.workers = max(stage.workers, len(here))
                 stage.worked += passed * sum(not each.busy_with for each in here)
-                stage.busy_with = here[0].busy_with if all(each.busy_with for each in here) and here else ""
+                busy_with = here[0].busy_with if here and all(each.busy_with for each in here) else ""
+                stage.busy_since = stage.busy_since if busy_with == stage.busy_with else time.time()
+                stage.busy_with = busy_with
                 self._sum_up()
             return figures
 
@@ -262,7 +292,7 @@ class Progress:
         if self._figures.stages:
             doing = self._units.values()
             self._figures.stages[-1].doing = functools.reduce(Tally.plus, (each.tally for each in doing), Tally())
-            self._figures.stages[-1].fractions = [each.fraction for each in doing]
+            self._figures.stages[-1].fractions = [(self._size(each.unit), each.fraction) for each in doing]
 
     def _refresh(self) -> None:
         last = time.monotonic()
