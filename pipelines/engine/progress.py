@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _LINE_EVERY = 30.0
 """Seconds between the lines of a stage if there is no terminal."""
+_SHORT_EVERY = 10.0
+"""Seconds between the lines of something short."""
 _LEAST_WORK, _LEAST_SHARE = 2.0, 0.02
 """Seconds of work, and how much of a unit, before there is an estimate of the time left."""
 _BAR, _LEAST_BAR = 24, 4
@@ -312,6 +314,33 @@ class Progress:
             self._stream.flush()
 
 
+@contextmanager
+def shown(line: Callable[[], str], stream: TextIO | None = None) -> Iterator[None]:
+    """Show a line that changes during the block: in its place on a terminal, otherwise again at intervals."""
+    stream = stream or sys.stderr
+    live = _LiveBars(stream) if stream.isatty() else None
+    ended = threading.Event()
+
+    def show() -> None:
+        while not ended.wait(0.5 if live else _SHORT_EVERY):
+            if live:
+                live.show_line(line())
+            else:
+                stream.write(f"{line()}\n")
+                stream.flush()
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        if live:
+            live.show_line("")
+            live.stop()
+
+
 def ended_line(stage: StageFigures) -> str:
     """A line on a finished stage."""
     known = f" ({stage.before:,} done before)" if stage.before else ""
@@ -366,6 +395,12 @@ class _LiveBars:
         self._live.start()
         width, height = self._live.console.size
         self._live.update(bars(figures, now=time.time(), width=width, height=height), refresh=True)
+
+    def show_line(self, text: str) -> None:
+        from rich.text import Text
+
+        self._live.start()
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def line(self, text: str) -> None:
         self._live.console.print(text, highlight=False, markup=False)
