@@ -259,7 +259,7 @@ class Sampling(Executor):
         self._executor.stop()
 
     def _line(self) -> str:
-        """ "8 s of 90 s: parse of x-sentences, 34 % of 24 documents, 0.8 % of the input"."""
+        """ "8 s of at most 90 s: parse of x-sentences, 34 % of 24 documents, 0.8 % of the input"."""
         passed, run, what = time.monotonic() - self._began, self._stage, current_phase().what
         if run and not what and run.work.is_planned(run.stage.name):
             done = run.work.finished(run.stage.name)
@@ -270,7 +270,8 @@ class Sampling(Executor):
             so_far = busy[0] if all(busy) and busy else f"{share:.0%}".replace("%", " %")
             what = f"{run.stage.name} of {run.work.folder.name}, {so_far}"
         what = ", ".join(filter(None, [what or "preparing", self.part]))
-        return f"{passed:.0f} s of {SECONDS + REST:.0f} s: {what}"
+        most = f" of at most {SECONDS + REST:.0f} s" if passed < SECONDS + REST else ", longer than it should take"
+        return f"{passed:.0f} s{most}: {what}"
 
 
 class Pieces:
@@ -758,7 +759,7 @@ def show(
     if not todo:
         print("nothing to do: all is there already")
         return
-    long = "more if the first documents take longer"
+    long = "more if it takes longer to load the parser, and to parse one document a worker"
     print(f"measuring a sample of the input, at most {SECONDS + REST:.0f} s ({long})", file=sys.stderr)
     found = plan(chain, todo, executor, workers=workers)
     free, available = free_disk(chain[-1][0], [build.output for build in todo]), available_memory()

@@ -430,7 +430,9 @@ def bars(figures: RunFigures, *, now: float, width: int, height: int) -> Rendera
         rows = [{**row, "time": row["time"].removesuffix(" left")} for row in rows]
     shown = ["name", "share", "time"]
     for name in _WIDER:
-        if needed(*shown, name) + _LEAST_BAR <= width and any(row[name] for row in rows):
+        if needed(*shown, name) + _LEAST_BAR > width:
+            break
+        if any(row[name] for row in rows):
             shown.append(name)
     bar = min(width - needed(*shown), _BAR)
     table = Table.grid(padding=(0, 1, 0, 0))
