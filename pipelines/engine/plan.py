@@ -72,8 +72,8 @@ MOST_READ = 256 << 20
 """Bytes in memory of the datasets from which parts are taken."""
 PIECES, LEAST_SHARDS = 64, 8
 """Into how many a shard is cut, where shards need not mirror those of another dataset; shards of a part, at least."""
-FIRST_OF = 8
-"""The first part has the smallest of so many times its pieces: a piece may be one long book."""
+FIRST_OF, LARGE = 8, 1 << 17
+"""Among so many times its pieces the first part has those of at most so many bytes: a piece may be one long book."""
 BYTES_A_ROW = 250
 """Memory of a worker for each row that a unit has beyond those of the sample's."""
 BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
@@ -281,7 +281,7 @@ class Pieces:
     """
 
     def __init__(self, sources: Mapping[str, Dataset], *, first: int) -> None:
-        """`first`: how many pieces the first part has. It must be done, so it has the smallest of the first pieces."""
+        """`first`: how many pieces the first part has. It must be done, so large pieces are not in it if others are."""
         self._sources, self._apart = sources, len(sources) == 1
         shards = [each.manifest.shards for each in sources.values()]
         found: list[tuple[int, int, int, int, list[pa.Table]]] = []
@@ -297,7 +297,8 @@ class Pieces:
                 pieces = [table.slice(cut * step, step) if self._apart else table for table in tables]
                 found.append((rank, turn, number, cut, pieces))
         found.sort(key=lambda piece: piece[:2])
-        smallest = sorted(range(min(FIRST_OF * first, len(found))), key=lambda place: nbytes(found[place][-1]))[:first]
+        sizes = {place: max(nbytes(found[place][-1]), LARGE) for place in range(min(FIRST_OF * first, len(found)))}
+        smallest = sorted(sizes, key=lambda place: sizes[place])[:first]
         found = [found[place] for place in smallest] + [
             piece for place, piece in enumerate(found) if place not in smallest
         ]

@@ -57,7 +57,11 @@ class PhrasemillParser:
         """Split each text (one paragraph; line breaks count as spaces) into sentences and parse them, in order."""
         if isinstance(texts, str):
             raise TypeError("parse_texts takes a list of texts, not one text")
-        found = self._tokenizer.sentences(texts)
+        found: list[list[Tokens]] = []
+        note = noting(sum(map(len, texts)), end=TOKENISED)
+        for text in texts:
+            found += self._tokenizer.sentences([text])
+            note(len(text), 0)
         parses = iter(self.parse_words([each.words for sentences in found for each in sentences], begin=TOKENISED))
         return [[_placed(each, next(parses)) for each in sentences] for sentences in found]
 
