@@ -114,7 +114,7 @@ class StageFigures:
         """How much of the stage is done, from 0 to 1."""
         if self.ended or not self.units:
             return 1.0
-        return min((self.before_size + self.done_size) / self.units, 1.0)
+        return min(round((self.before_size + self.done_size) / self.units, 9), 1.0)
 
     def seconds_left(self, now: float) -> float | None:
         """Seconds until the stage ends, if its units go on as those so far; None while little is done.
