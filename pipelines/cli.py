@@ -275,7 +275,8 @@ def build_chain(
         return
     rate = chosen.max_reject_rate
     try:
-        run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
+        with progress.watching():
+            run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
     except BaseException:
         if begun:
             print(f"to go on from here: {resume}", file=sys.stderr)
@@ -312,8 +313,12 @@ def _executor(
         from pipelines.engine.executors import InlineExecutor
 
         return InlineExecutor
-    from pipelines.engine.beam import BeamExecutor
-    from pipelines.engine.preflight import HERE
 
-    job = submission or HERE._replace(arguments=[*beam_args])
-    return lambda: BeamExecutor(job, workers=run.workers, limits=run.limits)
+    def on_beam() -> Executor:
+        from pipelines.engine.beam import BeamExecutor  # takes seconds to import
+        from pipelines.engine.preflight import HERE
+
+        job = submission or HERE._replace(arguments=[*beam_args])
+        return BeamExecutor(job, workers=run.workers, limits=run.limits)
+
+    return on_beam

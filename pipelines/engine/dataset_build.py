@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.engine.phase import phase
 from pipelines.engine.stage import (
     REJECTS_ROLE,
     WORK,
@@ -220,7 +221,8 @@ class DatasetBuild:
         from transforms.reports.page import dataset_report  # imports jinja2, which workers do not need
 
         try:
-            self.output.write("report.html", dataset_report(self.output, manifest).encode())
+            with phase(f"writing the report of {self.output.name}"):
+                self.output.write("report.html", dataset_report(self.output, manifest).encode())
         except OSError:
             raise
         except Exception as error:

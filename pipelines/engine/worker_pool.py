@@ -46,6 +46,8 @@ class Beat(NamedTuple):
     """A heartbeat: the progress of a worker's unit. `cpu` in seconds, `memory` in bytes."""
 
     tally: Tally
+    fraction: float
+    busy_with: str
     cpu: float
     memory: int
 
@@ -72,6 +74,7 @@ class _Worker:
     job: _Job | None = None
     record: int | None = None  # the last one begun, if the unit is done record by record
     beat: Beat | None = None
+    heard: bool = False  # of in any heartbeat
     beaten: float = 0.0  # when the last heartbeat came
     moved: float = 0.0  # when the tally changed last
     worked: float = 0.0  # when the CPU time grew last
@@ -94,11 +97,17 @@ class _Worker:
 
     def note(self, beat: Beat) -> None:
         now = time.monotonic()
-        if self.beat is None or beat.tally != self.beat.tally:
+        if self.beat is None or (beat.tally, beat.fraction) != (self.beat.tally, self.beat.fraction):
             self.moved = now
         if self.beat is None or beat.cpu - self.beat.cpu > 0.02:
             self.worked = now
-        self.beat, self.beaten = beat, now
+        self.beat, self.heard, self.beaten = beat, True, now
+
+    def done(self) -> tuple[Tally, int, float, str]:
+        """What is known of its unit: the last fields of an AtWork."""
+        if self.beat is None:
+            return Tally(), 0, 0.0, "" if self.heard else "starting the workers"
+        return self.beat.tally, self.beat.memory, self.beat.fraction, self.beat.busy_with
 
     def hung(self, limits: Limits) -> str:
         """Why the worker counts as hung; empty if it does not."""
@@ -167,9 +176,14 @@ class WorkerPool:
         """The workers with a unit, and the memory of all processes in bytes. May be called from any thread."""
         workers = list(self._workers)
         found = [
-            AtWork(each.process.pid, job.task.stage.name, job.task.unit, beat.tally, beat.memory)
+            AtWork(
+                each.process.pid,
+                job.task.stage.name,
+                job.task.unit,
+                *each.done(),
+            )
             for each in workers
-            if (job := each.job) and (beat := each.beat)
+            if (job := each.job)
         ]
         return found, sum(each.beat.memory for each in workers if each.beat) + resident_memory()
 
@@ -342,8 +356,8 @@ class _Pulse:
     def _beat(self) -> None:
         while True:
             writer = self._writer
-            tally = writer.tally() if writer else Tally()
-            self.send(Beat(tally, time.process_time(), resident_memory()))
+            done = (writer.tally(), writer.fraction(), writer.busy_with) if writer else (Tally(), 0.0, "")
+            self.send(Beat(*done, time.process_time(), resident_memory()))
             time.sleep(_BEAT)
 
 

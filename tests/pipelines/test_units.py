@@ -350,7 +350,7 @@ def test_status_of_slices(tmp_path, capsys):
     assert status.main([str(build.output)]) == 0
     assert re.fullmatch(
         r""".*/words: 1 slice is at work, 1 ended well, 2 of 7 units of count are done
-  slice 2/3  process \d+ on elsewhere  2/2 units .*
+  slice 2/3  process \d+ on elsewhere  100 %  2/2 units .*
   slice 1/3, process \d+ on elsewhere, failed: no memory
     to go on: python -m this --units=1/3
 to finish, when no slice is at work any more: finish

@@ -180,6 +180,31 @@ class PoisonedWords(Stage):
         write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
 
 
+@dataclass(frozen=True)
+class AwaitedWords(Stage):
+    """Unit: a line of words. Each is done when there is a file of its name in `folder`."""
+
+    name: ClassVar[str] = "await"
+    counts: ClassVar[str] = "words"
+    Unit: ClassVar[type] = Text
+
+    texts: tuple[str, ...]
+    folder: str = location(default="")
+
+    def plan(self, work: Work) -> list[Text]:
+        return [Text(text) for text in self.texts]
+
+    def process(self, unit: Text, write: TaskWriter) -> None:
+        words = unit.words.split()
+        for word in write.each(words):
+            while not Path(self.folder, word).exists():
+                time.sleep(0.01)
+        rows = [{"source": "toy", "title": word, "target_title": ""} for word in words]
+        write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
+        write.ledger.read += len(words)
+        write.ledger.written += len(words)
+
+
 class Whole(PoisonedWords):
     isolates: ClassVar[bool] = False
 
