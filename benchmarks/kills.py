@@ -6,12 +6,20 @@ First the main job runs undisturbed. Then, for each of --moments seeded moments 
 of a second), a run is started and one of its workers, or the whole run, is killed by SIGKILL; a killed run is followed
 by `--resume`. Each must end with the same shards, side tables included. No unit with a completion record may be done
 again, and nothing may be left over.
+
+    python -m benchmarks.kills --signals 300
+
+sends SIGINT, SIGTERM, both, or one of them twice, to a process or its group, at seeded moments of small runs of both
+pipelines. Each must end within 5 s, with 130 or 143 as its status, no process left, and a lease that says that it was
+stopped. The next run goes on with `--resume`; when one is done, its shards must be those of an undisturbed run.
 """
 
 from __future__ import annotations
 
 import argparse
+import bz2
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -21,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,9 +37,11 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks import harness
+from pipelines.engine.lease import is_alive, read_run
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
+from transforms.sources.sample import sample_inputs
 
 _MARK = f"PHRASEMILL_KILLS_{os.getpid()}"
 _DATASETS = ("", "-documents", "-sentences", "-phrases")
@@ -74,11 +85,11 @@ def finished_units(output: Path) -> int:
     return done
 
 
-def left_over(output: Path) -> list[str]:
+def left_over(output: Path, datasets: Sequence[str] = _DATASETS) -> list[str]:
     """Files that should not exist after a finished run."""
     return [
         f"{path} is left over"
-        for suffix in _DATASETS
+        for suffix in datasets
         for path in sorted(Path(f"{output}{suffix}").rglob("*"))
         if path.name == "_work" or path.name.endswith(".part")
     ]
@@ -157,15 +168,205 @@ def _wait_until_gone() -> None:
         time.sleep(0.05)
 
 
+# ---- Signals
+
+
+class Run(NamedTuple):
+    """A command that is stopped: its module and arguments, the datasets that it writes."""
+
+    module: str
+    arguments: tuple[str, ...]
+    datasets: tuple[str, ...] = ()
+    """By the ends of their names; none if it writes nothing."""
+
+    def start(self, output: Path, *flags: str) -> subprocess.Popen[str]:
+        # A session of its own, by which its processes are found. A terminal would send SIGINT to its group.
+        line = [sys.executable, "-m", self.module, *self.arguments]
+        if self.datasets:
+            line += ["--output", str(output), *flags]
+        return subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def folders(self, output: Path) -> list[Folder]:
+        return [Folder(f"{output}{suffix}") for suffix in self.datasets]
+
+
+class Stopped(NamedTuple):
+    """How a run ended after signals: its exit status as a shell shows it, seconds until it and all its processes had.
+
+    `hit`: whether it was at work when the first came.
+    """
+
+    hit: bool
+
+    status: int
+    ended: float
+    gone: float
+    states: list[str]
+    """Of its leases."""
+    problems: list[str]
+
+
+def small_dump(path: Path, most: int = 60_000) -> Path:
+    """Small articles of the sample, so few that they are done in one process."""
+    with bz2.open(sample_inputs()[0], "rt", encoding="utf-8") as file:
+        head, *pages = re.split(r"(?=<page>)", file.read())
+    for page in pages:
+        if "<redirect" not in page and "<ns>0<" in page and len(page) < 20_000 and len(head) + len(page) < most:
+            head += page.removesuffix("</mediawiki>")
+    path.write_text(head + "</mediawiki>", encoding="utf-8")
+    return path
+
+
+def runs_to_stop(folder: Path) -> dict[str, Run]:
+    """Both pipelines, in one process and in several, and what else a user may stop."""
+    dump = ("--input", str(small_dump(folder / "small.xml")), "--shard-bytes", "4000")
+    pool = (*dump, "--workers", "2")
+    contexts, mentions = _DATASETS, ("", "-documents", "-mentions", "-aliases")
+    return {
+        "contexts": Run("pipelines.mine_contexts", dump, contexts),
+        "contexts, 2 workers": Run("pipelines.mine_contexts", pool, contexts),
+        "mentions": Run("pipelines.mine_mentions", dump, mentions),
+        "mentions, 2 workers": Run("pipelines.mine_mentions", pool, mentions),
+        "slice": Run("pipelines.extract_documents", (*pool, "--units", "1/1"), ("",)),
+        "plan": Run("pipelines.mine_contexts", (*pool, "--plan")),
+        "status": Run("pipelines.status", (str(folder / "contexts undisturbed"),)),
+        "check": Run("schemas.check", (str(folder / "contexts undisturbed"),)),
+    }
+
+
+def stop_once(run: subprocess.Popen[str], seconds: float, choice: random.Random) -> tuple[str, Stopped]:
+    """Send signals to a run after some seconds; returns which, and how it ended."""
+    numbers = choice.choice([[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]])
+    if choice.random() < 0.25:
+        numbers = numbers[:1] * 2
+    pause, group = choice.choice([0.0, choice.random() / 2]), choice.random() < 0.5
+    time.sleep(seconds)
+    began, hit = time.monotonic(), run.poll() is None
+    for number in numbers:
+        with contextlib.suppress(ProcessLookupError):
+            (os.killpg if group else os.kill)(run.pid, number)
+        time.sleep(pause if len(numbers) > 1 else 0)
+    problems = []
+    try:
+        error = run.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        problems.append("hangs")
+        os.killpg(run.pid, signal.SIGKILL)
+        error = run.communicate()[1]
+    ended = time.monotonic() - began
+    while (left := _session(run.pid)) and time.monotonic() - began < 60:
+        time.sleep(0.02)
+    gone = time.monotonic() - began
+    if left:
+        problems.append(f"processes {left} are left over")
+    # Python itself, before any code of ours: SIGINT ends it with a traceback, in its first 0.1 s with status 1.
+    early = run.returncode == -signal.SIGINT or "init_import_site" in error
+    hit = hit and "init_import_site" not in error
+    status = run.returncode if run.returncode >= 0 else 128 - run.returncode
+    if hit and status not in {0, *(128 + number for number in numbers)}:
+        problems.append(f"exit status {status}: {error[-2000:]}")
+    if max(ended, gone) > 5:
+        problems.append(f"took {ended:.1f} s, its processes {gone:.1f} s")
+    if "Traceback" in error and not early:
+        problems.append(error[-2000:])
+    what = "+".join(number.name.removeprefix("SIG") for number in numbers) + (" to its group" if group else "")
+    return what, Stopped(hit, status, ended, gone, [], problems)
+
+
+def _session(leader: int) -> list[int]:
+    """The processes of a session that run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, session, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
+            if int(session) == leader and state not in "ZX":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def stop_many(number: int, seed: int, folder: Path, names: Sequence[str] = ()) -> int:
+    """Stop runs at seeded moments. Returns how many went wrong."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and what it starts
+    runs = {name: run for name, run in runs_to_stop(folder).items() if not names or name in names}
+    expected, lasts = dict[str, dict[str, str]](), dict[str, float]()
+    for name, run in runs.items():
+        began = time.monotonic()
+        reference = run.start(folder / f"{name} undisturbed", "--overwrite" if "slice" not in name else "--resume")
+        error = reference.communicate()[1]
+        assert not reference.returncode, error
+        lasts[name] = time.monotonic() - began
+        if is_whole(run):
+            expected[name] = harness.published(folder / f"{name} undisturbed", run.datasets)
+        print(f"{name}: {lasts[name]:.1f} s undisturbed", flush=True)
+    found: list[Stopped] = []
+    begun = set[str]()  # the runs that a signal has stopped, to go on with
+    for turn in itertools.count():
+        if sum(each.hit for each in found) == number:
+            break
+        name, choice = list(runs)[turn % len(runs)], random.Random(f"{seed} {turn}")
+        run, output, seconds = runs[name], folder / f"{name} stopped", choice.random() * lasts[name]
+        flag = "--resume" if name in begun and choice.random() < 0.8 else "--overwrite"
+        started = run.start(output, *([flag] if is_whole(run) else []))
+        what, stopped = stop_once(started, seconds, choice)
+        problems = list(stopped.problems)
+        for each in run.folders(output):
+            if (lease := read_run(each)) is not None:
+                stopped.states.append(lease["state"])
+                if is_alive(lease):
+                    problems.append(f"{each}: its lease is stuck")
+        if not stopped.status and is_whole(run):
+            problems += _differs(run, output, expected[name])
+        if is_whole(run):
+            (begun.add if stopped.status else begun.discard)(name)
+        if not stopped.hit and flag == "--overwrite":  # it is faster than it was
+            lasts[name] = min(seconds, lasts[name])
+        found.append(stopped._replace(problems=problems))
+        print(
+            f"{turn} {name} {flag}: {what} after {seconds:.2f} s: status {stopped.status}, {stopped.ended:.2f} s, "
+            f"all gone after {stopped.gone:.2f} s; {', '.join(sorted({*stopped.states}))}; {problems or 'well'}",
+            flush=True,
+        )
+    wrong = sum(bool(each.problems) for each in found)
+    for name, run in runs.items():
+        if is_whole(run):
+            last = run.start(folder / f"{name} stopped", "--resume")
+            error = last.communicate()[1]
+            problems = [error] if last.returncode else _differs(run, folder / f"{name} stopped", expected[name])
+            wrong += bool(problems)
+            print(f"{name}, at last: {problems or 'the same shards'}")
+    hits = [each for each in found if each.hit]
+    times = sorted(max(each.ended, each.gone) for each in hits)
+    parts = (f"{share}% within {times[-(-share * len(times) // 100) - 1]:.2f} s" for share in (50, 90, 99, 100))
+    print(", ".join(parts), *sorted(Counter(f"status {each.status}" for each in hits).items()))
+    print(f"{number - wrong} of {number} ended in time, with their status and nothing left")
+    return wrong
+
+
+def is_whole(run: Run) -> bool:
+    """Whether it makes datasets to the end."""
+    return bool(run.datasets) and "--units" not in run.arguments
+
+
+def _differs(run: Run, output: Path, expected: dict[str, str]) -> list[str]:
+    same = harness.published(output, run.datasets) == expected
+    return ([] if same else ["the shards differ"]) + left_over(output, run.datasets)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--moments", type=int, default=20, metavar="N")
+    parser.add_argument("--signals", type=int, metavar="N", help="send signals instead, N times")
+    parser.add_argument("--only", action="append", help="of the runs that get signals")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="the folder for the outputs (default: a temporary one)")
     chosen, rest = parser.parse_known_args(arguments)
     os.environ[_MARK] = "yes"
     folder = chosen.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
+    if chosen.signals:
+        return 1 if stop_many(chosen.signals, chosen.seed, folder, chosen.only or ()) else 0
     reference = folder / "reference"
     subprocess.run(command(rest, reference, "--overwrite"), check=True, stdout=subprocess.DEVNULL)
     units, expected = finished_units(reference), harness.published(reference, _DATASETS)

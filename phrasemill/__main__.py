@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(found.main(rest))
     from pipelines.cli import main as run
 
-    return run(command, rest)
+    return run(command, rest, program=arguments is None)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pipelines.corpus import ChainDataset
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
-from pipelines.engine.lease import refuse_second
+from pipelines.engine.lease import refuse_second, refusing_second
 from pipelines.engine.limits import Limits
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import Slice
@@ -35,6 +35,7 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
         if build is None:
             continue
         if not is_dataset(dataset.folder):
+            refuse_second(dataset.folder)
             begun = build.begun_fingerprint() == build.fingerprint
             make = f"finish it first: {_making(chain, number, chosen, resume=True)}"
             if not begun:
@@ -78,27 +79,37 @@ def run_slice(
     `command` continues the slice if it ends early, `finish` is the command after all slices.
     """
     output, work, stage = build.output, build.work, build.stages[0]
-    if not is_dataset(output):
-        refuse_second(output, part)
-    if not build.join():
-        return f"{output}: is finished already: nothing to do"
+    finished = f"{output}: is finished already: nothing to do"
+    with refusing_second([] if is_dataset(output) else [output], part):
+        if not build.join(write=False):
+            return finished
     if work.is_closed(stage.name):
         return f"{output}: {stage.name} is done already: nothing to do; to finish: {finish}"
     before = sum(map(part.has, work.finished(stage.name)))
+    begun = False
+
+    def begin() -> list[DatasetBuild]:
+        nonlocal begun
+        begun = build.join()
+        return [build] if begun else []
+
     try:
         run(
             [build],
             PoolExecutor(workers, limits=limits),
             progress=Progress(),
+            begin=begin,
             command=command,
             max_reject_rate=max_reject_rate,
             part=part,
             finish=finish,
         )
     except BaseException as error:
-        if resumes(error):
+        if begun and resumes(error):
             print(f"to go on from here: {command}", file=sys.stderr)
         raise
+    if is_dataset(output):
+        return finished
     units = len(work.units(stage.name))
     done = len(part.units(units)) - before
     return ended_line(part, stage.name, done, before, len(work.finished(stage.name)), units, finish)

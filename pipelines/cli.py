@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipelines.engine.stopping import ended_by_signals, wait_if_stopping
 from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_arguments
 from schemas.commands import Tool, spelled, typed
 from schemas.errors import CorruptInput, UserError, resumes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pipelines.engine.dataset_build import DatasetBuild
     from pipelines.engine.executors import Executor
     from pipelines.engine.preflight import Submission
+    from pipelines.engine.progress import Progress
     from schemas.storage.folder import Folder
 
 SMALL_INPUT = 1 << 16
@@ -97,8 +99,11 @@ def with_absolute_places(chosen: Chosen) -> tuple[Chosen, list[str]]:
     return found, places
 
 
-def main(command: Command, arguments: Sequence[str] | None = None) -> int:
+def main(command: Command, arguments: Sequence[str] | None = None, *, program: bool | None = None) -> int:
     """Run a command; errors that a user can fix are one line, not a traceback. Returns the exit status.
+
+    `program`: whether this process is there for the command, so that a signal may end it; by default if the arguments
+    are the process's own.
 
     A module that runs as a program has the name `__main__`, under which other processes do not find its classes, such
     as stages. So the command is taken from the module of its name.
@@ -107,23 +112,12 @@ def main(command: Command, arguments: Sequence[str] | None = None) -> int:
         command = importlib.import_module(f"pipelines.{command.module}").COMMAND
     silence()
     limit_threads()
-    received: list[int] = []
-
-    def stop(signum: int, frame: object) -> None:
-        received.append(signum)
-        raise KeyboardInterrupt(signum)  # Beam makes a RuntimeError of one without an argument
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        return _run(command, sys.argv[1:] if arguments is None else arguments)
-    except BaseException as error:
-        if received:  # libraries may raise another exception instead
-            print("stopped", file=sys.stderr)
-            return 128 + received[0]
-        return _failed(error)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    with ended_by_signals() if (arguments is None if program is None else program) else nullcontext():
+        try:
+            return _run(command, sys.argv[1:] if arguments is None else arguments)
+        except BaseException as error:
+            wait_if_stopping()
+            return _failed(error)
 
 
 def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
@@ -245,35 +239,59 @@ def _whole(
     chosen: RunOptions, chain: Sequence[ChainDataset], line: Callable[..., str], executor: Callable[[], Executor]
 ) -> None:
     from pipelines import summary
-    from pipelines.engine.driver import run
-    from pipelines.engine.lease import refuse_second
     from pipelines.engine.progress import Progress
 
-    for dataset in chain:
-        if dataset.build is not None:
-            refuse_second(dataset.folder)
-    todo = _to_build(chain, chosen)
-    for build in todo:
-        build.begin(resume=chosen.resume)
     progress = Progress()
-    if todo:
-        resume = line(resume=True, overwrite=False)
-        try:
-            run(todo, executor(), progress=progress, command=resume, max_reject_rate=chosen.max_reject_rate)
-        except CorruptInput:
-            again = line(resume=False, overwrite=True)
-            print(f"when the input, or --on-corrupt, is another one, start again: {again}", file=sys.stderr)
-            raise
-        except BaseException as error:
-            if resumes(error):
-                print(f"to go on from here: {resume}", file=sys.stderr)
-            raise
+    resume, again = line(resume=True, overwrite=False), line(resume=False, overwrite=True)
+    try:
+        build_chain(chosen, chain, executor, progress, resume=resume)
+    except CorruptInput:
+        print(f"when the input, or --on-corrupt, is another one, start again: {again}", file=sys.stderr)
+        raise
     print(summary.text([dataset.folder for dataset in chain], progress.rates))
+
+
+def build_chain(
+    chosen: RunOptions,
+    chain: Sequence[ChainDataset],
+    executor: Callable[[], Executor],
+    progress: Progress,
+    *,
+    resume: str,
+) -> None:
+    """Build what is missing of a chain. Nothing is written or removed before its leases are taken."""
+    from pipelines.engine.driver import run
+    from pipelines.engine.lease import refusing_second
+
+    with refusing_second([each.folder for each in chain if each.build]):
+        todo = _to_build(chain, chosen)
+    begun = False
+
+    def begin() -> list[DatasetBuild]:
+        nonlocal begun
+        # Checked again: another run may have ended since.
+        left = [each for each in todo if _is_to_build(each, chosen, reuse=each is not chain[-1].build)]
+        for build in left:
+            build.begin(resume=chosen.resume)
+        begun = True
+        return left
+
+    if not todo:
+        return
+    rate = chosen.max_reject_rate
+    try:
+        with progress.watching():
+            run(todo, executor(), progress=progress, begin=begin, command=resume, max_reject_rate=rate)
+    except BaseException as error:
+        if begun and resumes(error):
+            print(f"to go on from here: {resume}", file=sys.stderr)
+        raise
 
 
 def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBuild]:
     """The datasets of a chain that must be built; prints which are reused. UserError names all that do not fit."""
     from pipelines.engine.dataset_build import Misfit
+    from pipelines.engine.lease import tidy
 
     todo, misfits = [], list[Misfit]()
     for dataset in chain:
@@ -281,10 +299,10 @@ def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBui
             continue
         reuse = dataset is not chain[-1]
         try:
-            if dataset.build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse):
+            if _is_to_build(dataset.build, run, reuse=reuse):
                 todo.append(dataset.build)
             else:
-                print(f"{dataset.folder}: is there already and fits: taken as it is")
+                tidy(dataset.folder)
         except Misfit as error:
             misfits.append(error)
     if len(misfits) > 1:
@@ -295,6 +313,13 @@ def _to_build(chain: Sequence[ChainDataset], run: RunOptions) -> list[DatasetBui
     return todo
 
 
+def _is_to_build(build: DatasetBuild, run: RunOptions, *, reuse: bool) -> bool:
+    needed = build.check(resume=run.resume, overwrite=run.overwrite, reuse=reuse)
+    if not needed:
+        print(f"{build.output}: is there already and fits: taken as it is")
+    return needed
+
+
 def _executor(
     run: RunOptions, size: int, submission: Submission | None, beam_args: Sequence[str]
 ) -> Callable[[], Executor]:
@@ -303,8 +328,12 @@ def _executor(
         from pipelines.engine.executors import InlineExecutor
 
         return InlineExecutor
-    from pipelines.engine.beam import BeamExecutor
-    from pipelines.engine.preflight import HERE
 
-    job = submission or HERE._replace(arguments=[*beam_args])
-    return lambda: BeamExecutor(job, workers=run.workers, limits=run.limits)
+    def on_beam() -> Executor:
+        from pipelines.engine.beam import BeamExecutor  # takes seconds to import
+        from pipelines.engine.preflight import HERE
+
+        job = submission or HERE._replace(arguments=[*beam_args])
+        return BeamExecutor(job, workers=run.workers, limits=run.limits)
+
+    return on_beam

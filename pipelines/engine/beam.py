@@ -33,6 +33,7 @@ from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.preflight import HERE, Submission
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, StageError, Tally
+from pipelines.engine.stopping import at_stop, not_at_stop
 from pipelines.engine.worker_checks import Software, check_worker, software
 from pipelines.engine.worker_pool import WorkerPool, usable_cores
 from schemas.errors import CorruptInput, UserError, WorkerError
@@ -73,10 +74,13 @@ class BeamExecutor(Executor):
             self._pools.close()
 
     def stop(self) -> None:
+        self._cancel()
+        self._pools.close()
+
+    def _cancel(self, signal: str = "") -> None:
         # The runner may refuse or be gone. Its workers also see from the lease that the run is over.
         with contextlib.suppress(Exception):
             self._result.cancel()
-        self._pools.close()
 
     def at_work(self) -> tuple[list[AtWork], int]:
         """Empty unless the workers are in this process."""
@@ -101,6 +105,7 @@ class BeamExecutor(Executor):
         return pipeline
 
     def _run_job(self) -> None:
+        at_stop(self._cancel)
         try:
             self._result = self.pipeline().run()
             self._result.wait_until_finish()
@@ -112,6 +117,8 @@ class BeamExecutor(Executor):
         except Exception as error:
             failure = failure_of(error)
             raise failure from failure.__cause__
+        finally:
+            not_at_stop(self._cancel)
         for stage in self._stages:
             if not is_dataset(stage.work.folder):
                 raise StageError(f"{stage.work.folder}: the job ended in state {self._result.state}")

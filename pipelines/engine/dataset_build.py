@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
+from pipelines.engine.phase import phase
 from pipelines.engine.stage import (
     REJECTS_ROLE,
     WORK,
@@ -129,39 +130,33 @@ class DatasetBuild:
         """Whether the dataset has to be built: False if it is finished and can be used as it is.
 
         `reuse`: use a finished dataset of the same fingerprint (for the intermediate datasets of a run). UserError if
-        the output has something that must not be replaced. Removes only what an interruption left in a finished
-        dataset.
+        the output has something that must not be replaced.
         """
         if is_dataset(self.output):
             found = read_manifest(self.output).fingerprint
             if found == self.fingerprint and (reuse or (resume and not overwrite)):
-                self.output.delete(WORK)
                 return False
             if not overwrite:
                 same = found == self.fingerprint
                 what = "holds this dataset, finished" if same else self.misfit()
                 raise Misfit(f"{self.output}: {what}", "choose another --output, or replace it with --overwrite")
         elif self._has_begun():
-            if not overwrite and self._has_progress():
+            if not overwrite and self._has_progress() and self._begun()[0]:
                 self._check_unfinished(resume)
         else:
             self._refuse_foreign()
         return True
 
     def begin(self, *, resume: bool) -> None:
-        """Prepare the output, after `check`: continue or replace what is there."""
-        if (
-            resume
-            and self._has_begun()
-            and not is_dataset(self.output)
-            and self._begun().fingerprint == self.fingerprint
-        ):
+        """Prepare the output, after `check`: continue or replace what is there. Leaves the run's own lease."""
+        if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
             return
+        self._write_state("")  # so that a folder that is emptied in part counts as ours, and as empty
         _remove(self.output)
-        self._write_state()
+        self._write_state(self.fingerprint)
 
-    def join(self) -> bool:
-        """Prepare the output for a slice of the work. Other slices may do so at the same time.
+    def join(self, *, write: bool = True) -> bool:
+        """Prepare the output for a slice of the work, or only check it. Other slices may do so at the same time.
 
         Removes nothing. False if the dataset is finished already. UserError if the output has anything else.
         """
@@ -172,7 +167,9 @@ class DatasetBuild:
             return False
         if not self._has_begun():
             self._refuse_foreign()
-            self._write_state()
+            if not write:
+                return True
+            self._write_state(self.fingerprint)
         # Checked even if it was just written: another slice may have begun at the same time, with other settings.
         self._check_settings(f"give the same settings, {remedy}")
         return True
@@ -185,8 +182,8 @@ class DatasetBuild:
                 "or empty it yourself"
             )
 
-    def _write_state(self) -> None:
-        state = {"fingerprint": self.fingerprint, "parts": self.parts}
+    def _write_state(self, fingerprint: str) -> None:
+        state = {"fingerprint": fingerprint, "parts": self.parts}
         self.output.write(BUILD_FILE, json.dumps(state).encode())
 
     def _has_begun(self) -> bool:
@@ -254,6 +251,9 @@ class DatasetBuild:
         rows = Dataset(self.output, manifest).head(_ROWS_OF_CARD)
         self.output.write("README.md", dataset_card(manifest, name=self.output.name, rows=rows).encode())
         self.output.write(MANIFEST, manifest.to_json().encode())
+        for name in self.output.files():
+            if name.endswith(".part"):  # of a run that was killed here
+                self.output.remove(name)
         self.output.delete(WORK)
         return manifest
 
@@ -262,7 +262,8 @@ class DatasetBuild:
         from transforms.reports.page import dataset_report  # imports jinja2, which workers do not need
 
         try:
-            self.output.write("report.html", dataset_report(self.output, manifest).encode())
+            with phase(f"writing the report of {self.output.name}"):
+                self.output.write("report.html", dataset_report(self.output, manifest).encode())
         except OSError:
             raise
         except Exception as error:
@@ -451,8 +452,13 @@ def _input_changes(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -
 
 
 def _remove(output: Folder) -> None:
-    """Remove the files of a dataset, and nothing else that a user may have put into its folder."""
-    for name in ("data", *SIDES, WORK):
-        output.delete(name)
-    for name in (MANIFEST, "README.md", "report.html"):
+    """Remove the files of a dataset, and nothing else that a user may have put into its folder.
+
+    It may be cut off anywhere: the manifest, which promises the rest, goes first. The state and the lease stay.
+    """
+    kept = (f"{WORK}/build.json", f"{WORK}/run.json")
+    slices = [name for name in output.files(WORK) if name.endswith(".json") and name not in kept]
+    for name in (MANIFEST, *slices, "README.md", "report.html"):
         output.remove(name)
+    for name in (*(f"{WORK}/{each}" for each in (output / WORK).entries()), "data", *SIDES):
+        output.delete(name)

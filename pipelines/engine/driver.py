@@ -6,7 +6,7 @@ reads from storage what is finished, shows it, and ends a run that should not co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.executors import Executor, StageRun
@@ -23,13 +23,15 @@ def run(
     executor: Executor,
     *,
     progress: Progress,
+    begin: Callable[[], Sequence[DatasetBuild]] | None = None,
     command: str = "",
     max_reject_rate: float = 1.0,
     part: Slice | None = None,
     finish: str = "",
 ) -> None:
-    """Build datasets in order, after `begin` or `join` of each. UserError if the user can fix what stopped the run.
+    """Build datasets in order. UserError if the user can fix what stopped the run.
 
+    `begin` is called when the lease is taken: it prepares the outputs and returns the builds that are to be done.
     `command` resumes the run if it ends early. The run ends if a stage rejects more than `max_reject_rate` of what it
     reads. With `part` only this slice of the first stage is done, while other machines may do other slices; `finish`
     is the command to run after all of them.
@@ -43,12 +45,13 @@ def run(
         executor.stop()
 
     with Lease([build.output for build in builds], command=command, figures=figures, part=part) as lease:
-        stages = stage_runs(builds, run=lease.run, max_reject_rate=max_reject_rate, part=part)
+        stages = stage_runs(begin() if begin else builds, run=lease.run, max_reject_rate=max_reject_rate, part=part)
         with progress.watching(executor.at_work), Monitor(stages, progress, lease, end=end) as monitor:
             try:
-                with executor:
-                    for stage in stages:
-                        executor.run(stage)
+                if stages:
+                    with executor:
+                        for stage in stages:
+                            executor.run(stage)
             except Exception:
                 if monitor.why:
                     raise monitor.why from None

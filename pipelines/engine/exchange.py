@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,7 @@ def write_parts(write: TaskWriter, role: str, table: pa.Table, part: npt.NDArray
 
 def _write_groups(write: TaskWriter, role: str, table: pa.Table, cuts: list[int]) -> None:
     with write.file(role, table.schema) as write_group:
-        for start, end in itertools.pairwise(cuts):
+        for start, end in write.each(list(itertools.pairwise(cuts))):
             write_group(table.slice(start, end - start))
 
 
@@ -84,7 +84,7 @@ def key_columns(table: pa.Table) -> tuple[U64, U64]:
     return tuple(table.column(name).to_numpy() for name in KEY)
 
 
-def read_range(folder: Folder, files: Sequence[File], index: int, schema: pa.Schema) -> pa.Table:
+def read_range(folder: Folder, files: Iterable[File], index: int, schema: pa.Schema) -> pa.Table:
     """Row group `index` of every file, in the order of the files; the columns of `schema`.
 
     Of two files with the row groups [a b] [c] and [d] [e f], index 1 gives c e f.
@@ -96,7 +96,7 @@ def read_range(folder: Folder, files: Sequence[File], index: int, schema: pa.Sch
     return pa.concat_tables([each.cast(schema) for each in tables]).combine_chunks()
 
 
-def read_sorted(folder: Folder, files: Sequence[File], index: int, schema: pa.Schema) -> pa.Table:
+def read_sorted(folder: Folder, files: Iterable[File], index: int, schema: pa.Schema) -> pa.Table:
     """Range `index` of an exchange: sorted by key, rows of one key in the order of the files.
 
     Keys 2 7 of the first file and 2 5 of the second give 2 2 5 7, the 2 of the first file first.

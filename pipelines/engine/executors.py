@@ -15,6 +15,7 @@ from pipelines.engine.attempts import Task, attempt, fault_of, next_task
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.lease import check_lease
 from pipelines.engine.limits import LIMITS, Limits
+from pipelines.engine.phase import phase
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import (
     WHOLE,
@@ -59,7 +60,10 @@ class StageRun:
     def plan(self) -> list[int]:
         """The units that are still to be done."""
         self._check_lease()
-        return [] if is_dataset(self.work.folder) else open_stage(self.work, self.stage, self.part or WHOLE)
+        if is_dataset(self.work.folder):
+            return []
+        with phase(f"planning {self.stage.name}"):
+            return open_stage(self.work, self.stage, self.part or WHOLE)
 
     def finished(self, unit: int) -> Completion | None:
         """The record of a unit that is done already, None if it is not: a runner may give out a unit twice."""
@@ -76,9 +80,11 @@ class StageRun:
             return
         if is_dataset(self.work.folder):
             return
-        close_stage(self.work, self.stage, max_reject_rate=self.max_reject_rate)
+        with phase(f"closing {self.stage.name}"):
+            close_stage(self.work, self.stage, max_reject_rate=self.max_reject_rate)
         if self.publishes:
-            self.publishes.finish()
+            with phase(f"publishing {self.work.folder.name}"):
+                self.publishes.finish()
 
     def _check_lease(self) -> None:
         check_lease(self.work.folder, self.run, self.part)
@@ -148,7 +154,10 @@ class InlineExecutor(Executor):
         if self._writer is None:
             return [], memory
         task, writer = self._writer
-        return [AtWork(os.getpid(), task.stage.name, task.unit, writer.tally(), memory)], memory
+        done = AtWork(
+            os.getpid(), task.stage.name, task.unit, writer.tally(), memory, writer.fraction(), writer.busy_with
+        )
+        return [done], memory
 
 
 class PoolExecutor(Executor):

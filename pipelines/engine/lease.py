@@ -17,10 +17,11 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 from pipelines.engine.stage import WORK, Slice
+from pipelines.engine.stopping import at_stop, not_at_stop, wait_if_stopping
 from schemas.commands import typed
 from schemas.errors import UserError, resumes
 from schemas.json_values import UnixTime, checked, json_value
@@ -113,6 +114,27 @@ def refuse_second(folder: Folder, part: Slice | None = None, *, own: str = "") -
         raise UserError(f"{folder}: {holder(alive[0])}{others}; {remedy}")
 
 
+@contextlib.contextmanager
+def refusing_second(folders: Sequence[Folder], part: Slice | None = None) -> Iterator[None]:
+    """`refuse_second` before the block, and when it fails: it may have read what another run has begun to write."""
+    for folder in folders:
+        refuse_second(folder, part)
+    try:
+        yield
+    except (UserError, OSError):
+        for folder in folders:
+            refuse_second(folder, part)
+        raise
+
+
+def tidy(folder: Folder) -> None:
+    """Remove what an interruption left in a finished dataset."""
+    if folder.exists(WORK):
+        with folder.locked():
+            refuse_second(folder)
+            folder.delete(WORK)
+
+
 def check_lease(folder: Folder, run: str, part: Slice | None = None) -> None:
     """UserError if the run was stopped or replaced by another, so that its job on a cluster ends without the runner.
 
@@ -158,6 +180,7 @@ class Lease:
         self._folders = list(folders)
         self._part = part
         self._figures = figures
+        self._command = command
         self._every = _EVERY_LOCAL if all(each.is_local for each in folders) else _EVERY_REMOTE
         self.run = uuid.uuid4().hex
         self._mark = {
@@ -180,34 +203,47 @@ class Lease:
         """Why the run has to end: another run took a dataset, or the dataset is gone."""
 
     def __enter__(self) -> Lease:
-        for folder in self._folders:
-            self._write(folder)
+        at_stop(self._stop, self._command and f"to go on from here: {self._command}")
         try:
-            # Checked after writing: of two runs that begin at the same time, at least one sees the other.
+            for folder in self._folders:
+                with folder.locked():
+                    refuse_second(folder, self._part, own=self.run)
+                    self._write(folder)
+            # Without a lock (an object store), of two runs that begin at the same time at least one sees the other.
             for folder in self._folders:
                 refuse_second(folder, self._part, own=self.run)
-        except UserError as error:
-            self._state = f"failed: {error}"
-            self._write_last()
+        except BaseException as error:
+            self._end(f"failed: {error}")
             raise
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        wait_if_stopping()
         self._ended.set()
         self._thread.join()
         if kind is None:
-            self._state = "done"
+            self._end("done")
         else:
-            self._fail("stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}", error)
-        self._write_last()
+            self._end("stopped" if issubclass(kind, KeyboardInterrupt) else f"failed: {error}", error)
 
     def give_up(self, why: UserError) -> None:
         """Mark the run as over before it is, so that its workers on other machines end."""
-        self._fail(f"failed: {why}", why)
+        with self._lock:
+            self._set(f"failed: {why}", why)
+            self._write_last()
+
+    def _stop(self, signal: str) -> None:
+        with self._lock:
+            self._state = f"stopped by {signal}"
+            self._write_last()
+
+    def _end(self, state: str, error: BaseException | None = None) -> None:
+        not_at_stop(self._stop)
+        self._set(state, error)
         self._write_last()
 
-    def _fail(self, state: str, error: BaseException | None) -> None:
+    def _set(self, state: str, error: BaseException | None) -> None:
         """`status` names the command that goes on only if it can."""
         self._state = state
         if not resumes(error):

@@ -20,6 +20,7 @@ from pipelines.engine.stage import (
     read_completions,
     read_faults,
     sum_tallies,
+    unit_sizes,
 )
 from schemas.errors import UserError
 from schemas.json_values import checked
@@ -109,11 +110,19 @@ class Monitor:
         if self._units is None:
             if not work.is_planned(stage.name):
                 return
-            self._units = len(part.units(len(work.units(stage.name))))
+            units = work.units(stage.name)
+            numbers = part.units(len(units))
+            sizes = unit_sizes(stage, [units[number] for number in numbers])
+            self._units = len(numbers)
             self._seen = self._before[run.name]
             self._total = sum_tallies(read_completions(work, stage, self._seen))
             self._progress.begin(
-                str(work.folder), stage, units=self._units, before=len(self._seen), tally_before=self._total
+                str(work.folder),
+                stage,
+                units=self._units,
+                before=self._seen,
+                tally_before=self._total,
+                sizes=dict(zip(numbers, sizes, strict=True)),
             )
         self._tell(run, read_faults(work, stage, self._faults[run.name]))
         new = {*filter(part.has, work.finished(stage.name))} - self._seen
@@ -123,7 +132,7 @@ class Monitor:
             began, ended = self._span or (math.inf, 0.0)
             began = min(began, completion.finished - completion.seconds)
             self._span = began, max(ended, completion.finished)
-            self._progress.advance(tally, began=began)
+            self._progress.advance(tally, unit=completion.unit, began=began)
         self._seen |= new
         expected = self._total.read * self._units / max(len(self._seen), 1)
         check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected)
@@ -143,11 +152,10 @@ class Monitor:
             left_out = report.ledger.filtered.total(), report.ledger.rejected.total()
             total = Tally(report.ledger.read, report.ledger.written, *left_out, tokens=total.tokens)
         if self._units is None:
-            before = self._before[run.name]
+            self._seen = self._before[run.name]
             self._progress.begin(
-                str(run.work.folder), run.stage, units=report.units, before=len(before), tally_before=Tally()
+                str(run.work.folder), run.stage, units=report.units, before=self._seen, tally_before=Tally()
             )
-            self._seen = before
         known = {*self._faults[run.name].values()}
         faults = [checked(Fault, each) for each in manifest.run["faults"] if each["stage"] == run.stage.name]
         self._tell(run, {str(each): each for each in faults if each not in known})

@@ -25,14 +25,15 @@ import itertools
 import json
 import math
 import os
-import re
 import shutil
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -41,27 +42,42 @@ from rich.table import Table
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.executors import Executor, InlineExecutor, StageRun
 from pipelines.engine.machine import available_memory, free_disk
-from pipelines.engine.stage import WORK, Completion, Stage, Tally, Work, too_many_rejects
+from pipelines.engine.phase import current_phase
+from pipelines.engine.progress import shown
+from pipelines.engine.stage import (
+    WORK,
+    Completion,
+    Stage,
+    StageError,
+    Tally,
+    Work,
+    files_named,
+    locations,
+    published,
+    too_many_rejects,
+)
 from pipelines.engine.task_writer import peak_memory
 from schemas.dataset import Dataset
 from schemas.kinds import SIDES
-from schemas.manifest import MANIFEST, SPLITS, Ledger, Manifest, Shard, StageReport, read_manifest
+from schemas.manifest import MANIFEST, SPLITS, Ledger, Shard, StageReport, read_manifest
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_writer
 from transforms.reports.figures import between, roughly, rounded, share, size, text_of
 
-RAW_SECONDS, SECONDS = 20.0, 85.0
+RAW_SECONDS, SECONDS = 20.0, 80.0
 """Seconds for the sample of raw input, and for all."""
+REST = 10.0
+"""Seconds for what is computed from the sample, at most."""
 MOST_READ = 256 << 20
 """Bytes in memory of the datasets from which parts are taken."""
 PIECES, LEAST_SHARDS = 64, 8
 """Into how many a shard is cut, where shards need not mirror those of another dataset; shards of a part, at least."""
+FIRST_OF, LARGE = 8, 1 << 17
+"""Among so many times its pieces the first part has those of at most so many bytes: a piece may be one long book."""
 BYTES_A_ROW = 250
 """Memory of a worker for each row that a unit has beyond those of the sample's."""
 BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
 """What Beam takes to start, which a plan does without."""
-
-_PATH = re.compile(r'"([^"]+\.parquet)"')
 
 TIME = ("seconds", "")
 
@@ -120,23 +136,43 @@ def spread(n: int) -> list[int]:
     return [(number + n // 2) % n for number in mirrored if number < n]
 
 
-def grow(run: Callable[[int], Part], sizes: Sequence[float], *, first: int, seconds: float) -> list[Part]:
-    """Parts of more and more pieces of such sizes, as long as the next part is expected to end in time."""
+def grow(
+    run: Callable[[int], Part],
+    sizes: Sequence[float],
+    *,
+    first: int,
+    seconds: float,
+    stop: Callable[[], None] = lambda: None,
+) -> list[Part]:
+    """Parts of more and more pieces of such sizes, as long as the next part is expected to end in time.
+
+    One that does not, is given up if `stop` can end it; but the first is always done.
+    """
     end, ends = time.monotonic() + seconds, list(itertools.accumulate(sizes))
     number, parts = min(first, len(ends)), list[Part]()
+    given_up = threading.Event()
+
+    def give_up() -> None:
+        given_up.set()
+        stop()
+
     while True:
-        parts.append(run(number))
+        limit = threading.Timer(max(end - time.monotonic(), 0), give_up)
+        if parts:
+            limit.start()
+        try:
+            parts.append(run(number))
+        except StageError:
+            if given_up.is_set():
+                return parts
+            raise
+        finally:
+            limit.cancel()
         # What processes load once makes the first part slow.
         times = (0.8 if len(parts) > 1 else 1.6) * (end - time.monotonic()) / max(parts[-1].seconds, 0.01)
         if number == len(ends) or times * ends[number - 1] < max(ends[number], 1.5 * ends[number - 1]):
             return parts
         number = max(bisect.bisect_right(ends, min(times, 8.0) * ends[number - 1]), number + 1)
-
-
-def locations(stage: Stage) -> dict[str, str]:
-    """The fields of a stage that may say where a dataset lies."""
-    found = {each.name: getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def moved(build: DatasetBuild, folder: Folder, others: Mapping[str, Folder]) -> DatasetBuild:
@@ -171,11 +207,7 @@ def link(of: Folder, to: Folder) -> None:
     shutil.copytree(of.path, to.path, copy_function=os.link, dirs_exist_ok=True)
 
 
-def published(manifest: Manifest) -> list[Shard]:
-    return [*manifest.shards, *itertools.chain(*manifest.sides.values())]
-
-
-def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, folder: Folder, first: int) -> list[Part]:
+def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Sampling, folder: Folder, first: int) -> list[Part]:
     """Parts of raw input. `sampled`: the build with a first stage of small units."""
     stage = sampled.stages[0]
     units = list(stage.plan(build.work))
@@ -185,6 +217,7 @@ def raw_parts(build: DatasetBuild, sampled: DatasetBuild, executor: Executor, fo
 
     def run(number: int) -> Part:
         part = Part(folder / f"raw{number}", min(sum(sizes[:number]) or 1.0, whole))
+        executor.part = f"from {share(part.size, whole)} of the input"
         if part.size == whole:
             return run_part([build], executor, part)
         return run_part([sampled], executor, part, [[*units[unit]] for unit in sorted(order[:number])])
@@ -197,13 +230,58 @@ def raw_size(build: DatasetBuild) -> float:
     return sum(build.stages[0].size(unit) or 1.0 for unit in build.stages[0].plan(build.work)) or 1.0
 
 
+class Sampling(Executor):
+    """Another executor; shows what it does of which part of the input, and for how long."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.inline = isinstance(executor, InlineExecutor)
+        self._executor, self._began = executor, time.monotonic()
+        self._stage: StageRun | None = None
+        self.part = ""
+        self._shown = shown(self._line)
+
+    def __enter__(self) -> Sampling:
+        self._executor.__enter__()
+        self._shown.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._shown.__exit__(kind, error, trace)
+        self._executor.__exit__(kind, error, trace)
+
+    def run(self, stage: StageRun) -> None:
+        self._stage = stage
+        self._executor.run(stage)
+
+    def stop(self) -> None:
+        self._executor.stop()
+
+    def _line(self) -> str:
+        """ "8 s of at most 90 s: parse of x-sentences, 34 % of 24 documents, 0.8 % of the input"."""
+        passed, run, what = time.monotonic() - self._began, self._stage, current_phase().what
+        if run and not what and run.work.is_planned(run.stage.name):
+            done = run.work.finished(run.stage.name)
+            at_work = self._executor.at_work()[0]
+            busy = [each.busy_with for each in at_work]
+            doing = sum(each.fraction for each in at_work if each.stage == run.stage.name and each.unit not in done)
+            share = (len(done) + doing) / max(len(run.work.units(run.stage.name)), 1)
+            so_far = busy[0] if all(busy) and busy else f"{share:.0%}".replace("%", " %")
+            what = f"{run.stage.name} of {run.work.folder.name}, {so_far}"
+        what = ", ".join(filter(None, [what or "preparing", self.part]))
+        most = f" of at most {SECONDS + REST:.0f} s" if passed < SECONDS + REST else ", longer than it should take"
+        return f"{passed:.0f} s{most}: {what}"
+
+
 class Pieces:
     """Pieces of datasets that mirror each other, in an order in which any first few are evenly spread.
 
     A piece is a shard of each; where there is one dataset, some rows of a shard, of which larger shards are made.
     """
 
-    def __init__(self, sources: Mapping[str, Dataset]) -> None:
+    def __init__(self, sources: Mapping[str, Dataset], *, first: int) -> None:
+        """`first`: how many pieces the first part has. It must be done, so large pieces are not in it if others are."""
         self._sources, self._apart = sources, len(sources) == 1
         shards = [each.manifest.shards for each in sources.values()]
         found: list[tuple[int, int, int, int, list[pa.Table]]] = []
@@ -219,6 +297,11 @@ class Pieces:
                 pieces = [table.slice(cut * step, step) if self._apart else table for table in tables]
                 found.append((rank, turn, number, cut, pieces))
         found.sort(key=lambda piece: piece[:2])
+        sizes = {place: max(nbytes(found[place][-1]), LARGE) for place in range(min(FIRST_OF * first, len(found)))}
+        smallest = sorted(sizes, key=lambda place: sizes[place])[:first]
+        found = [found[place] for place in smallest] + [
+            piece for place, piece in enumerate(found) if place not in smallest
+        ]
         self._pieces = [(number, cut, tables) for _, _, number, cut, tables in found]
         self._all = len({number for number, _, _ in self._pieces}) == len(shards[0])
         self.sizes = [nbytes(tables) or 1 for _, _, tables in self._pieces]
@@ -375,7 +458,7 @@ def by_units(seen: Seen, real: Stage, units: Sequence[list[Any]], whole: float, 
     """The figures of a stage that reads its input unit by unit; none, if it does not. `units` of the whole, `real`."""
     last, found = seen.done[-1], Figures()
     raw = [seen.stage.size(seen.stage.Unit(*unit)) for unit in last.units]
-    named = [float(sum(seen.files.get(name, 0) for name in _PATH.findall(json.dumps(unit)))) for unit in last.units]
+    named = [float(sum(seen.files.get(name, 0) for name in files_named(unit))) for unit in last.units]
     all_raw = sum(real.size(real.Unit(*unit)) for unit in units)
     for sizes, target in ((raw, all_raw), (named, whole * sum(named) / seen.sizes[-1])):
         each = [(size, figures([done])) for size, done in zip(sizes, last.completions, strict=True) if size]
@@ -613,7 +696,8 @@ def plan(
     builds = [build for _, build in chain[first:] if build]
     read = {uri for build in builds for stage in build.stages for uri in locations(stage).values()}
     sources = {each.uri: Dataset(each, read_manifest(each)) for each, _ in chain[:first] if each.uri in read}
-    with tempfile.TemporaryDirectory(prefix="phrasemill-plan-") as temp, executor:
+    sampling = Sampling(executor)
+    with tempfile.TemporaryDirectory(prefix="phrasemill-plan-") as temp, sampling:
         folder, measured, part_of_raw = Folder(temp), list[Part](), 1.0
         forecasts: list[list[Forecast]] = [[], [], []]
         worlds = [World(folder / f"world{end}", end, workers=workers, busy=busy) for end in (-1, 0, 1)]
@@ -623,7 +707,7 @@ def plan(
         times = [1.0, 1.0, 1.0]
         if not sources:
             whole, uri = raw_size(builds[0]), builds[0].output.uri
-            parts = raw_parts(builds[0], sampled[0], executor, folder, workers)
+            parts = raw_parts(builds[0], sampled[0], sampling, folder, workers)
             measured, part_of_raw = parts[-1:], parts[-1].size / whole
             sources = {uri: parts[-1].datasets[uri]}
             for world, found in zip(worlds, forecasts, strict=True):
@@ -633,26 +717,29 @@ def plan(
             builds, sampled = builds[1:], sampled[1:]
         if builds:
             ordered = {uri: each for uri, each in sources.items() if each.manifest.kind.order == "source"}
-            pieces = Pieces(ordered or sources)
+            pieces = Pieces(ordered or sources, first=workers)
 
             def run(number: int) -> Part:
-                return run_part(sampled, executor, pieces.take(number, folder / f"part{number}", workers=workers))
+                part = pieces.take(number, folder / f"part{number}", workers=workers)
+                sampling.part = f"from {share(part_of_raw * part.size, pieces.size)} of the input"
+                return run_part(sampled, sampling, part)
 
-            parts = grow(run, pieces.sizes, first=workers, seconds=SECONDS - (time.monotonic() - began))
+            left = SECONDS - (time.monotonic() - began)
+            parts = grow(run, pieces.sizes, first=workers, seconds=left, stop=sampling.stop)
+            sampling.part = ""
             measured, part_of_raw = [*measured, parts[-1]], part_of_raw * parts[-1].size / pieces.size
             for world, found, more in zip(worlds, forecasts, times, strict=True):
                 for build, as_sampled in zip(builds, sampled, strict=True):
                     found.append(world.dataset(build, as_sampled, parts, more * pieces.size))
     done = [each for part in measured for each in part.done.values()]
     at_work = sum(figures(each.completions)[TIME] / max(min(len(each.units), workers), 1) for each in done)
-    inline = isinstance(executor, InlineExecutor)
     idle = worked + max(sum(part.seconds for part in measured) - at_work, 0)
     peak = max(each.peak_memory for one in done for each in one.completions)
     return Plan(
         [[each for each in found if each.build in todo] for found in forecasts],
         share=min(part_of_raw, 1.0),
         seconds=time.monotonic() - began,
-        start=tuple(idle * 1.3**end + (0 if inline else BEAM_SECONDS[end]) for end in (-1, 0, 1)),
+        start=tuple(idle * 1.3**end + (0 if sampling.inline else BEAM_SECONDS[end]) for end in (-1, 0, 1)),
         # Of two processes that do the same, one takes a fifth more.
         worker_memory=tuple(peak * (1 + 0.2 * end) + worlds[2].more_memory * (1 + end) / 2 for end in (-1, 0, 1)),
         main_memory=peak_memory(),
@@ -673,8 +760,8 @@ def show(
     if not todo:
         print("nothing to do: all is there already")
         return
-    long = "more where one document takes long"
-    print(f"measuring a sample of the input, at most about {SECONDS:.0f} s ({long}) ...", file=sys.stderr)
+    long = "more if it takes longer to load the parser, and to parse one document a worker"
+    print(f"measuring a sample of the input, at most {SECONDS + REST:.0f} s ({long})", file=sys.stderr)
     found = plan(chain, todo, executor, workers=workers)
     free, available = free_disk(chain[-1][0], [build.output for build in todo]), available_memory()
     lines = [*text(found, free, available, local=local, workers=workers)]

@@ -14,6 +14,7 @@ read or published, so a lost worker or two attempts at one unit do no harm.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import operator
 import re
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.json_values import Inside, checked, json_value
-from schemas.manifest import Ledger
+from schemas.manifest import Ledger, Manifest, Shard, is_dataset, read_manifest
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
 
@@ -42,6 +43,7 @@ REJECTS_ROLE = "rejects"
 _REMEDY = "delete this file and go on with --resume"
 """For a file that was damaged: what it says is found out again."""
 
+_FILE = re.compile(r'"([^"]+\.(?:parquet|pq))"')
 _RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
@@ -210,6 +212,33 @@ def _values(rules: Any) -> dict[str, Any]:
 def location(**options: Any) -> Any:
     """A field of a stage that says where something is, and does not change what the stage writes."""
     return field(metadata={"location": True}, **options)
+
+
+def locations(stage: Stage) -> dict[str, str]:
+    """The fields of a stage that may say where a dataset lies."""
+    found = {each.name: getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata}  # type: ignore[arg-type]
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def files_named(unit: Any) -> list[str]:
+    """The names of files of datasets in a unit, a JSON value."""
+    return _FILE.findall(json.dumps(unit, ensure_ascii=False))
+
+
+def published(manifest: Manifest) -> list[Shard]:
+    return [*manifest.shards, *itertools.chain(*manifest.sides.values())]
+
+
+def unit_sizes(stage: Stage, units: Sequence[Any]) -> list[float]:
+    """The sizes of units, relative to each other: of raw input, or of the files that they name; all 1 if unknown."""
+    folders = [Folder(uri) for uri in locations(stage).values()]
+    files = {file.path: file.bytes for each in folders if is_dataset(each) for file in published(read_manifest(each))}
+    sizes = [
+        stage.size(checked(stage.Unit, unit)) or sum(files.get(name, 0) for name in files_named(unit)) for unit in units
+    ]
+    # No unit takes no time.
+    least = sum(sizes) / max(len(sizes), 1) / 20 or 1.0
+    return [max(each, least) for each in sizes]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -38,6 +38,16 @@ from schemas.storage.folder import AtomicFile
 from schemas.storage.parquet import parquet_writer
 
 _SIDE_ROWS = 50_000
+
+T = TypeVar("T")
+
+
+class _Part(NamedTuple):
+    """A part of a unit, from `begin` to `end` (the unit is 0 to 1), and how far it is, from 0 to 1."""
+
+    begin: float = 0.0
+    end: float = 1.0
+    done: Callable[[], float] = float  # 0
 
 
 def do_unit(
@@ -100,6 +110,9 @@ class TaskWriter:
         self._kept: set[str] = set()
         self.ahead: Callable[[], int] = int
         """How much was read that the ledger does not count yet: it shows progress until the ledger does."""
+        self.busy_with = ""
+        """What it does instead of its work, such as loading a model; empty if it works."""
+        self._part = _Part()
         self.resumed: Any = None
         if found := self._checkpoint():
             done = found.done
@@ -184,6 +197,45 @@ class TaskWriter:
         rows = self._side_rows.pop(role, [])
         if rows:
             self.table(role, pa.Table.from_pylist(rows, schema=SIDES[role]))
+
+    @contextmanager
+    def part(self, share: float = 1.0, done: Callable[[], float] = float) -> Iterator[None]:
+        """The block is a share of what is left of the unit, or of the part around it: for the progress that is shown.
+
+        Shares are of time, roughly. `done` tells how far the block is, from 0 to 1; any thread may call it. Parts
+        within such a block are not looked at.
+        """
+        around = self._part
+        if around.done is not float:
+            yield
+            return
+        end = around.begin + (around.end - around.begin) * share
+        self._part = _Part(around.begin, end, done)
+        try:
+            yield
+        finally:
+            self._part = around._replace(begin=end)
+
+    def each(self, items: Sequence[T], share: float = 1.0) -> Iterator[T]:
+        """The items, one after the other, each as a `part`, all of the same size."""
+        with self.part(share):
+            for number, item in enumerate(items):
+                with self.part(1 / (len(items) - number)):
+                    yield item
+
+    @contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """The block does something else than work, such as "loading the parser"."""
+        self.busy_with = what
+        try:
+            yield
+        finally:
+            self.busy_with = ""
+
+    def fraction(self) -> float:
+        """How much of the unit is done, from 0 to 1. It may be called from any thread."""
+        part = self._part
+        return part.begin + (part.end - part.begin) * min(max(part.done(), 0.0), 1.0)
 
     def tally(self) -> Tally:
         """What was done so far. It may be called from any thread."""

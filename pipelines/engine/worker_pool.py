@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ from pipelines.engine.attempts import ATTEMPTS, Failed, Task, attempt, fault_of,
 from pipelines.engine.limits import LIMITS, Limits
 from pipelines.engine.progress import AtWork
 from pipelines.engine.stage import Completion, Stage, StageError, Tally, Work, note_fault
+from pipelines.engine.stopping import at_stop, not_at_stop
 from pipelines.engine.task_writer import TaskWriter, peak_memory
 from schemas.process import leave_out_pandas, limit_threads, silence
 
@@ -44,6 +46,8 @@ class Beat(NamedTuple):
     """A heartbeat: the progress of a worker's unit. `cpu` in seconds, `memory` in bytes."""
 
     tally: Tally
+    fraction: float
+    busy_with: str
     cpu: float
     memory: int
 
@@ -70,6 +74,7 @@ class _Worker:
     job: _Job | None = None
     record: int | None = None  # the last one begun, if the unit is done record by record
     beat: Beat | None = None
+    heard: bool = False  # of in any heartbeat
     beaten: float = 0.0  # when the last heartbeat came
     moved: float = 0.0  # when the tally changed last
     worked: float = 0.0  # when the CPU time grew last
@@ -92,11 +97,17 @@ class _Worker:
 
     def note(self, beat: Beat) -> None:
         now = time.monotonic()
-        if self.beat is None or beat.tally != self.beat.tally:
+        if self.beat is None or (beat.tally, beat.fraction) != (self.beat.tally, self.beat.fraction):
             self.moved = now
         if self.beat is None or beat.cpu - self.beat.cpu > 0.02:
             self.worked = now
-        self.beat, self.beaten = beat, now
+        self.beat, self.heard, self.beaten = beat, True, now
+
+    def done(self) -> tuple[Tally, int, float, str]:
+        """What is known of its unit: the last fields of an AtWork."""
+        if self.beat is None:
+            return Tally(), 0, 0.0, "" if self.heard else "starting the workers"
+        return self.beat.tally, self.beat.memory, self.beat.fraction, self.beat.busy_with
 
     def hung(self, limits: Limits) -> str:
         """Why the worker counts as hung; empty if it does not."""
@@ -133,6 +144,7 @@ class WorkerPool:
         self._wake_in, self._wake_out = multiprocessing.Pipe(duplex=False)
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="worker pool")
         self._watcher.start()
+        at_stop(self._stop)
 
     def submit(self, work: Work, stage: Stage, unit: int) -> Future[Completion]:
         """Submit a unit of an open stage. Returns when it is given to a worker or can wait for one.
@@ -164,14 +176,23 @@ class WorkerPool:
         """The workers with a unit, and the memory of all processes in bytes. May be called from any thread."""
         workers = list(self._workers)
         found = [
-            AtWork(each.process.pid, job.task.stage.name, job.task.unit, beat.tally, beat.memory)
+            AtWork(
+                each.process.pid,
+                job.task.stage.name,
+                job.task.unit,
+                *each.done(),
+            )
             for each in workers
-            if (job := each.job) and (beat := each.beat)
+            if (job := each.job)
         ]
         return found, sum(each.beat.memory for each in workers if each.beat) + resident_memory()
 
     def close(self) -> None:
         """End the workers now. Units that are not finished fail. May be called twice."""
+        self._stop()
+        not_at_stop(self._stop)
+
+    def _stop(self, signal: str = "") -> None:
         self._ended.set()
         self._wake()
         self._watcher.join(10)
@@ -286,6 +307,7 @@ def _start() -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     # Ctrl-C goes to the whole process group. Workers inherit the mask that ignores it; the parent ends them.
+    resource_tracker.ensure_running()  # `start` would, and unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
@@ -334,8 +356,8 @@ class _Pulse:
     def _beat(self) -> None:
         while True:
             writer = self._writer
-            tally = writer.tally() if writer else Tally()
-            self.send(Beat(tally, time.process_time(), resident_memory()))
+            done = (writer.tally(), writer.fraction(), writer.busy_with) if writer else (Tally(), 0.0, "")
+            self.send(Beat(*done, time.process_time(), resident_memory()))
             time.sleep(_BEAT)
 
 

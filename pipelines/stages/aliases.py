@@ -33,7 +33,7 @@ class CountSurfaces(Stage):
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
-        for path in unit.paths:
+        for path in write.each(unit.paths, 0.8):
             mentions = read_parquet(Folder(self.mentions), path, [*MENTION_COLUMNS, *LICENCE_COLUMNS])
             write.counters["mentions"] += mentions.num_rows
             count_licences(mentions, write.counters)
@@ -57,8 +57,13 @@ class PairAliases(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count_surfaces", "surfaces")
-        surfaces = merge_surfaces([read_range(write.work.folder, files, unit.number, SURFACES)])
-        pairs, filtered = alias_pairs(surfaces, aliases_per_entity=self.aliases_per_entity, min_count=self.min_count)
+        surfaces = read_range(write.work.folder, write.each(files, 0.3), unit.number, SURFACES)
+        with write.part(0.4):
+            surfaces = merge_surfaces([surfaces])
+        with write.part(0.7):
+            pairs, filtered = alias_pairs(
+                surfaces, aliases_per_entity=self.aliases_per_entity, min_count=self.min_count
+            )
         write.ledger.read += pairs.num_rows + filtered.total()
         write.ledger.written += pairs.num_rows
         write.ledger.filtered.update(filtered)

@@ -149,7 +149,7 @@ class Choose(Stage):
         manifest = read_manifest(phrases)
         vocabulary = _vocabulary(self.phrases, manifest.fingerprint)
         chosen = CHOSEN.empty_table()
-        for shard, path in enumerate(unit.paths, start=unit.first):
+        for shard, path in enumerate(write.each(unit.paths, 0.9), start=unit.first):
             table = read_sentences(sentences, path)
             tokens = read_tokens(table, lowercase=self.rules.lowercase)
             found = find_occurrences(table, tokens, self.rules)
@@ -184,8 +184,9 @@ class Keep(Stage):
 
     def process(self, unit: PhraseRange, write: TaskWriter) -> None:
         files = write.work.files("choose", "chosen")
-        candidates = read_range(write.work.folder, files, unit.part, CHOSEN)
-        kept = keep_lowest(candidates, most=self.contexts_per_phrase)
+        candidates = read_range(write.work.folder, write.each(files, 0.3), unit.part, CHOSEN)
+        with write.part(0.6):
+            kept = keep_lowest(candidates, most=self.contexts_per_phrase)
         write.counters["selected"] += kept.num_rows
         phrases = _read_phrases(Folder(self.phrases), unit.first, unit.end)
         own = phrases.take(pc.subtract(kept.column("phrase_index"), unit.first))
@@ -226,7 +227,8 @@ class Cut(Stage):
         files = write.work.files("keep", "kept")
         kept = read_range(write.work.folder, files, unit.number, KEPT)
         tables = []
-        for place, paths in enumerate(zip(unit.sentences, unit.documents, strict=True)):
+        shards = list(zip(unit.sentences, unit.documents, strict=True))
+        for place, paths in enumerate(write.each(shards, 0.8)):
             here = kept.filter(pc.equal(kept.column("shard"), unit.first + place))
             if here.num_rows:
                 tables.append(self._cut_shard(here, *paths, write))
@@ -234,7 +236,8 @@ class Cut(Stage):
         write.ledger.read += kept.num_rows
         write.ledger.written += cut.num_rows
         validation = self._validation(cut)
-        for split, ranges, mask in zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True):
+        splits = list(zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True))
+        for split, ranges, mask in write.each(splits):
             if ranges:
                 write_ranges(write, split_role("cut", split), cut.filter(mask), ranges=ranges)
 
@@ -326,11 +329,14 @@ class Order(Stage):
         return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
 
     def process(self, unit: RowRange, write: TaskWriter) -> None:
-        circle = _Circle(write.work, unit)
+        with write.part(0.4):
+            circle = _Circle(write, unit)
         table = circle.own
         negative = [""] * table.num_rows
-        missing = circle.fill(negative, np.arange(table.num_rows), any_document=False)
-        missing = circle.fill(negative, missing, any_document=True)
+        with write.part(0.6):
+            missing = circle.fill(negative, np.arange(table.num_rows), any_document=False)
+        with write.part(0.2):
+            missing = circle.fill(negative, missing, any_document=True)
         if len(missing):
             write.counters["without_negative"] += len(missing)
         triplet = {
@@ -347,9 +353,9 @@ class Order(Stage):
 class _Circle:
     """The rows of a split as a circle: in hash order from a unit's own range on, round to that range again."""
 
-    def __init__(self, work: Work, unit: RowRange) -> None:
-        self._work, self._unit = work, unit
-        self._files = work.files("cut", split_role("cut", unit.split))
+    def __init__(self, write: TaskWriter, unit: RowRange) -> None:
+        self._write, self._unit = write, unit
+        self._files = write.work.files("cut", split_role("cut", unit.split))
         self.own = self._range(unit.number, CUT)
 
     def fill(self, negative: list[str], seeking: I64, *, any_document: bool) -> I64:
@@ -361,7 +367,7 @@ class _Circle:
         """
         phrase, document = (self.own.column(name).to_numpy() for name in ("phrase_index", "document"))
         start = seeking + 1
-        for step in range(self._unit.ranges + 1):
+        for step in self._write.each(range(self._unit.ranges + 1)):
             if not len(seeking):
                 break
             index = (self._unit.number + step) % self._unit.ranges
@@ -379,7 +385,7 @@ class _Circle:
         return seeking
 
     def _range(self, index: int, schema: pa.Schema) -> pa.Table:
-        return read_sorted(self._work.folder, self._files, index, schema)
+        return read_sorted(self._write.work.folder, self._write.each(self._files), index, schema)
 
 
 _CUT_KEYS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", "phrase_index", "document")])

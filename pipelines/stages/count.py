@@ -55,7 +55,7 @@ class Count(Stage):
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
-        for path in unit.paths:
+        for path in write.each(unit.paths, 0.8):
             shard = count_shard(read_sentences(Folder(self.sentences), path), self.rules)
             tables.append(shard.table)
             write.ledger.read += shard.read
@@ -83,7 +83,11 @@ class AddUp(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count", "counts")
-        totals = sort_counts(merge_counts([read_range(write.work.folder, files, unit.number, COUNTS)]))
+        counts = read_range(write.work.folder, write.each(files, 0.3), unit.number, COUNTS)
+        with write.part(0.5):
+            totals = merge_counts([counts])
+        with write.part(0.6):
+            totals = sort_counts(totals)
         write.counters["candidates"] += totals.num_rows
         frequency = totals.column("frequency").to_numpy()
         kept = int((frequency >= self.min_frequency).sum())
@@ -110,7 +114,7 @@ class Select(Stage):
         return [All()]
 
     def process(self, unit: All, write: TaskWriter) -> None:
-        for table in self._shards(write.work):
+        for table in self._shards(write):
             write.table("train", to_phrases(table))
             write.ledger.written += table.num_rows
         candidates = write.work.counter("add_up", "candidates")
@@ -119,19 +123,22 @@ class Select(Stage):
             write.ledger.filtered["too_rare"] += candidates - write.ledger.written
         write.counters["selected"] += write.ledger.written
 
-    def _shards(self, work: Work) -> Iterator[pa.Table]:
-        left, written = self.max_phrases, False
+    def _shards(self, write: TaskWriter) -> Iterator[pa.Table]:
+        files = write.work.files("add_up", "totals")
+        rows = sum(file.rows for file in files)
+        most = left = rows if self.max_phrases is None else min(rows, self.max_phrases)
+        written = False
         waiting = COUNTS.empty_table()
-        for table in merge_sorted(work.folder, work.files("add_up", "totals"), sort_keys=ORDER):
-            if left is not None:
+        with write.part(1.0, lambda: 1 - left / max(most, 1)):
+            for table in merge_sorted(write.work.folder, files, sort_keys=ORDER):
                 table = table.slice(0, left)
                 left -= table.num_rows
-            waiting = pa.concat_tables([waiting, table])
-            while waiting.num_rows >= PHRASES_A_SHARD:
-                written = True
-                yield waiting.slice(0, PHRASES_A_SHARD).combine_chunks()
-                waiting = waiting.slice(PHRASES_A_SHARD)
-            if left == 0:
-                break
+                waiting = pa.concat_tables([waiting, table])
+                while waiting.num_rows >= PHRASES_A_SHARD:
+                    written = True
+                    yield waiting.slice(0, PHRASES_A_SHARD).combine_chunks()
+                    waiting = waiting.slice(PHRASES_A_SHARD)
+                if left == 0:
+                    break
         if waiting.num_rows or not written:
             yield waiting.combine_chunks()

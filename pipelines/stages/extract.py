@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import posixpath
 import zipfile
 from collections import Counter
@@ -24,6 +26,7 @@ from schemas.errors import CorruptInput, UserError
 from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_file, read_parquet
+from transforms.activity import note_read, read_up_to
 from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
@@ -61,6 +64,24 @@ class _Place(NamedTuple):
 
     part: int
     items: int
+
+
+class _Reading:
+    """How much of a unit has been read, in bytes as stored."""
+
+    def __init__(self, unit: Segments) -> None:
+        self._bounds = [(start, end) for _, start, end in unit.parts]
+        self._edges = [0, *itertools.accumulate(end - start for start, end in self._bounds)]
+        self._part = 0
+
+    def begin(self, part: int) -> None:
+        note_read(self._bounds[part][0])
+        self._part = part
+
+    def share(self) -> float:
+        """From 0 to 1. Readers read on to the end of the last record."""
+        start, end = self._bounds[self._part]
+        return (self._edges[self._part] + min(read_up_to(), end) - start) / max(self._edges[-1], 1)
 
 
 class ShardGroup(NamedTuple):
@@ -153,17 +174,19 @@ class Extract(Stage):
     def process(self, unit: Segments, write: TaskWriter) -> None:
         part, items, done = write.resumed or (0, 0, 0)
         shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges(), done=done)
-        for place, file, item in self._items(unit, _Place(part, items)):
-            before = shards.done
-            self._take(item, file, shards, write)
-            if write.ledger.written == self.max_documents:
-                break
-            if shards.done > before and shards.done % CHECKPOINT_SHARDS == 0:
-                shards.end()
-                write.checkpoint([*place, shards.done])
+        reading, most = _Reading(unit), self.max_documents or math.inf
+        with write.part(0.98, lambda: max(reading.share(), write.ledger.written / most)):
+            for place, file, item in self._items(unit, _Place(part, items), reading):
+                before = shards.done
+                self._take(item, file, shards, write)
+                if write.ledger.written == self.max_documents:
+                    break
+                if shards.done > before and shards.done % CHECKPOINT_SHARDS == 0:
+                    shards.end()
+                    write.checkpoint([*place, shards.done])
         shards.end()
 
-    def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
+    def _items(self, unit: Segments, place: _Place, reading: _Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
         """The items of a unit after a place, each with the place after it.
 
         After (part 1, 2 items) come the third item of part 1, with the place (1, 3), and so on; then the first item of
@@ -172,6 +195,7 @@ class Extract(Stage):
         skip = place.items
         for part in range(place.part, len(unit.parts)):
             number, start, end = unit.parts[part]
+            reading.begin(part)
             source = self.files[number]
             segment = Segment(start, end)
             items = FORMATS[source.format].read(source.filesystem, source.file, segment, options=self.read, skip=skip)
@@ -235,8 +259,8 @@ class SampleExtract(Extract):
     def _segment_bytes(self) -> int:
         return min(super()._segment_bytes // 2, SAMPLE_SEGMENT)
 
-    def _items(self, unit: Segments, place: _Place) -> Iterator[tuple[_Place, InputFile, Item]]:
-        for found in super()._items(unit, place):
+    def _items(self, unit: Segments, place: _Place, reading: _Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
+        for found in super()._items(unit, place, reading):
             if isinstance(found[2], Corrupt) and found[1] in self.cut:
                 return
             yield found
@@ -348,7 +372,7 @@ class _Find(Stage):
         work = write.work
         before = _shard_numbers(work)
         tables = []
-        for each in work.completions("extract"):
+        for each in write.each(work.completions("extract"), 0.7):
             files = [file for file in each.files if file.role == "keys"]
             keys = read_sorted(work.folder, files, unit.number, KEYS)
             shard = pc.add(keys.column("shard"), before[each.unit])
@@ -428,7 +452,7 @@ class Drop(Stage):
                 rows = reader.read_row_group(unit.group, use_threads=False).cast(DROPS).to_pylist()
             for row in rows:
                 drops.setdefault(row["shard"], {}).setdefault(row["row"], {})[row["paragraph"]] = row["reason"]
-        for shard in sorted(drops):
+        for shard in write.each(sorted(drops)):
             self._rewrite(shards[shard], drops[shard], write)
 
     def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: TaskWriter) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,6 +30,7 @@ from schemas.kinds.mentions import MENTIONS
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
+from transforms.activity import note_read, read_up_to
 from transforms.mentions.facts import (
     KEYED_FACTS,
     facts_of_pages,
@@ -142,18 +143,21 @@ class ReadTables(Stage):
     def process(self, unit: TableUnit, write: TaskWriter) -> None:
         if unit.side == "sql":
             dump = self.dumps[unit.dump]
-            for facts in read_facts(dump.filesystem, dump.table, batch_rows=FACTS_A_FILE):
-                write.counters[f"{dump.table.table}_rows"] += facts.num_rows
-                write_ranges(write, "facts", keyed(facts, dump.table.source), ranges=unit.ranges)
+            note_read(0)
+            with write.part(1.0, lambda: read_up_to() / max(dump.stored, 1)):
+                for facts in read_facts(dump.filesystem, dump.table, batch_rows=FACTS_A_FILE):
+                    write.counters[f"{dump.table.table}_rows"] += facts.num_rows
+                    write_ranges(write, "facts", keyed(facts, dump.table.source), ranges=unit.ranges)
             return
         schema = {"pages": PAGES, "redirects": REDIRECTS}[unit.side]
         tables = [schema.empty_table()]
-        for path in unit.paths:
+        for path in write.each(unit.paths, 0.4):
             tables.append(read_parquet(Folder(self.documents), path).cast(schema))
         table = pa.concat_tables(tables).combine_chunks()
         write.counters[unit.side] += table.num_rows
         titles = titles_of_pages(table) if unit.side == "pages" else titles_of_redirects(table)
-        write_ranges(write, "titles", titles, ranges=unit.ranges)
+        with write.part(0.5):
+            write_ranges(write, "titles", titles, ranges=unit.ranges)
         if unit.side == "pages" and self.dumps:
             write_ranges(write, "facts", facts_of_pages(table), ranges=unit.ranges)
 
@@ -191,8 +195,10 @@ class JoinTables(Stage):
         return [Range(index, ranges) for index in range(ranges)]
 
     def process(self, unit: Range, write: TaskWriter) -> None:
-        facts = read_range(write.work.folder, write.work.files("read_tables", "facts"), unit.number, KEYED_FACTS)
-        titles, untitled = join_facts(facts)
+        files = write.work.files("read_tables", "facts")
+        facts = read_range(write.work.folder, write.each(files, 0.3), unit.number, KEYED_FACTS)
+        with write.part(0.7):
+            titles, untitled = join_facts(facts)
         write.counters["facts_of_unknown_pages"] += untitled
         write_ranges(write, "titles", titles, ranges=unit.ranges)
 
@@ -211,8 +217,9 @@ class Follow(Stage):
         work = write.work
         ranges = work.units("read_tables")[0][3]
         files = [file for stage in ("read_tables", "join_tables") for file in work.files(stage, "titles")]
-        tables = (read_range(work.folder, files, index, TITLES) for index in range(ranges))
-        meanings, counts = follow(tables)
+        tables = (read_range(work.folder, files, index, TITLES) for index in write.each(range(ranges), 0.5))
+        with write.part(0.8):
+            meanings, counts = follow(tables)
         write.counters.update(counts)
         write_ranges(write, "meanings", meanings, ranges=ranges)
 
@@ -231,7 +238,7 @@ class Targets(Stage):
         return shard_units(Folder(self.documents), units[0][3] if units else 1)
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
-        names = _names(Folder(self.documents), unit)
+        names = _names(Folder(self.documents), write.each(unit.paths, 0.7))
         hi, lo = title_keys(names.column("source"), names.column("filed"))
         number = unit.first // shards_a_unit(Folder(self.documents))
         columns = [hi, lo, np.full(len(hi), number), np.arange(len(hi))]
@@ -240,14 +247,14 @@ class Targets(Stage):
         write_ranges(write, "wanted", pa.Table.from_arrays(arrays, schema=WANTED), ranges=unit.ranges)
 
 
-def _names(documents: Folder, unit: Shards) -> pa.Table:
+def _names(documents: Folder, paths: Iterable[str]) -> pa.Table:
     """The distinct (source, title) that shards link to or have themselves, sorted, and `filed`: the title normalised.
 
     The readers of dumps normalise titles themselves, the first letter by the wiki's own rule; `filed` is for links of
     other inputs. A text that cannot be a title stays as it is, because no page has it.
     """
     tables = []
-    for path in unit.paths:
+    for path in paths:
         table = read_parquet(documents, path, ["source", "title", "links"]).combine_chunks()
         links = table.column("links").combine_chunks()
         own = pa.table({"source": table.column("source"), "title": table.column("title")})
@@ -278,8 +285,10 @@ class Resolve(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         work = write.work
-        wanted = read_range(work.folder, work.files("targets", "wanted"), unit.number, WANTED)
-        meanings = read_range(work.folder, work.files("follow", "meanings"), unit.number, MEANINGS)
+        files = work.files("targets", "wanted")
+        wanted = read_range(work.folder, write.each(files, 0.3), unit.number, WANTED)
+        with write.part(0.2):
+            meanings = read_range(work.folder, work.files("follow", "meanings"), unit.number, MEANINGS)
         place = lookup(meanings, *(wanted.column(name).to_numpy() for name in ("key_hi", "key_lo")))
         found = pa.array(np.where(place < 0, 0, place), mask=place < 0)
         own = (
@@ -321,12 +330,13 @@ class FindMentions(Stage):
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
         documents = Folder(self.documents)
-        targets = self._targets(unit, write.work)
+        with write.part(0.2):
+            targets = self._targets(unit, write)
         tables = []
-        for path in unit.paths:
+        for path in write.each(unit.paths, 0.95):
             rows = read_parquet(documents, path).to_pylist()
             columns: dict[str, list[Any]] = {name: [] for name in MENTIONS.names}
-            for row in rows:
+            for row in write.each(rows):
                 self._document(row, targets.get(row["source"], {}), columns, write)
             tables.append(pa.table(columns, schema=MENTIONS))
         mentions = pa.concat_tables(tables).combine_chunks()
@@ -361,11 +371,12 @@ class FindMentions(Stage):
                 columns[name].append(value)
         write.ledger.read += written + write.ledger.filtered.total() - before
 
-    def _targets(self, unit: Shards, work: Work) -> dict[str, dict[str, Target]]:
+    def _targets(self, unit: Shards, write: TaskWriter) -> dict[str, dict[str, Target]]:
         """The targets of the titles that the shards link to, by source and title as written."""
         number = unit.first // shards_a_unit(Folder(self.documents))
-        names = _names(Folder(self.documents), unit)
-        resolved = read_range(work.folder, work.files("resolve", "resolved"), number, RESOLVED).sort_by("index")
+        names = _names(Folder(self.documents), write.each(unit.paths, 0.7))
+        files = write.work.files("resolve", "resolved")
+        resolved = read_range(write.work.folder, write.each(files), number, RESOLVED).sort_by("index")
         found: dict[str, dict[str, Target]] = {}
         titled = (names.column(name).to_pylist() for name in ("source", "title", "filed"))
         for source, written, filed, meaning in zip(*titled, resolved.to_pylist(), strict=True):

@@ -7,7 +7,6 @@ OrderPairs      exchange by the hash of the pair: its two sides joined, in order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -84,7 +83,7 @@ class Group(Stage):
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
         members = MEMBERS.empty_table()
-        for shard, path in enumerate(unit.paths, start=unit.first):
+        for shard, path in enumerate(write.each(unit.paths, 0.9), start=unit.first):
             mentions = read_parquet(Folder(self.mentions), path, [*MEMBER_COLUMNS, *LICENCE_COLUMNS])
             write.counters["mentions"] += mentions.num_rows
             count_licences(mentions, write.counters)
@@ -118,25 +117,29 @@ class Pair(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("group", "members")
-        members = lowest(read_range(write.work.folder, files, unit.number, MEMBERS), rules=self.rules)
+        members = read_range(write.work.folder, write.each(files, 0.1), unit.number, MEMBERS)
+        with write.part(0.2):
+            members = lowest(members, rules=self.rules)
         if (most := largest_key(members, rules=self.rules)) > MOST_PAIRS_OF_A_KEY:
             raise UserError(
                 f"--all-pairs: one entity or surface alone has {most:,} pairs of mentions; leave out --all-pairs, and "
                 "limit them with --mentions-per-key and --partners"
             )
-        sides = PAIR_SIDES.empty_table()
-        for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
-            write.ledger.read += counts.candidates
-            write.ledger.filtered.update(counts.filtered)
-            write.ledger.written += chosen.num_rows
-            validation = chosen.column("validation").to_numpy(zero_copy_only=False)
-            write.counters["validation"] += int(validation.sum())
-            for kind, name in enumerate(PAIR_KINDS):
-                write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
-            sides = pa.concat_tables([sides, _side(chosen, 1), _side(chosen, 2)])
-            if sides.num_rows >= SIDES_A_FILE:
-                self._write(sides, write)
-                sides = PAIR_SIDES.empty_table()
+        sides, share = PAIR_SIDES.empty_table(), 0.0
+        with write.part(0.9, lambda: share):
+            for chosen, counts in choose_pairs(members, rules=self.rules, seed=self.seed):
+                share = counts.share
+                write.ledger.read += counts.candidates
+                write.ledger.filtered.update(counts.filtered)
+                write.ledger.written += chosen.num_rows
+                validation = chosen.column("validation").to_numpy(zero_copy_only=False)
+                write.counters["validation"] += int(validation.sum())
+                for kind, name in enumerate(PAIR_KINDS):
+                    write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
+                sides = pa.concat_tables([sides, _side(chosen, 1), _side(chosen, 2)])
+                if sides.num_rows >= SIDES_A_FILE:
+                    self._write(sides, write)
+                    sides = PAIR_SIDES.empty_table()
         self._write(sides, write)
 
     def _write(self, sides: pa.Table, write: TaskWriter) -> None:
@@ -188,9 +191,10 @@ class Fetch(Stage):
 
     def process(self, unit: PairedShards, write: TaskWriter) -> None:
         folder, work = Folder(self.mentions), write.work
-        sides = read_range(work.folder, work.files("pair", "sides"), unit.number, PAIR_SIDES)
+        files = work.files("pair", "sides")
+        sides = read_range(work.folder, write.each(files, 0.2), unit.number, PAIR_SIDES)
         tables = []
-        for shard, path in enumerate(unit.paths, start=unit.first):
+        for shard, path in enumerate(write.each(unit.paths, 0.8), start=unit.first):
             here = sides.filter(pc.equal(sides.column("shard"), shard))
             if not here.num_rows:
                 continue
@@ -201,7 +205,8 @@ class Fetch(Stage):
         fetched = pa.concat_tables([_FETCHED_OF_SPLIT.empty_table(), *tables]).combine_chunks()
         validation = fetched.column("validation")
         fetched = fetched.drop_columns("validation")
-        for split, ranges, mask in zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True):
+        splits = list(zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True))
+        for split, ranges, mask in write.each(splits):
             if ranges:
                 write_ranges(write, split_role("fetched", split), fetched.filter(mask), ranges=ranges)
 
@@ -226,23 +231,21 @@ class OrderPairs(Stage):
 
     def process(self, unit: RowRange, write: TaskWriter) -> None:
         files = write.work.files("fetch", split_role("fetched", unit.split))
-        sides = read_sorted(write.work.folder, files, unit.number, FETCHED)
-        pairs = _joined(sides)
+        sides = read_sorted(write.work.folder, write.each(files, 0.3), unit.number, FETCHED)
+        with write.part(0.4):
+            pairs = _joined(sides)
         write.ledger.read += pairs.num_rows
         write.ledger.written += pairs.num_rows
         if self.masks is None:
             write.table(unit.split, pairs, row_group_rows=ROW_GROUP)
             return
-        masker = cached_masker(self.masks)
+        with write.busy("loading the tokenizer"):
+            masker = cached_masker(self.masks)
         with write.file(unit.split, MASKED_MENTION_PAIRS) as write_group:
-            for piece in _pieces(pairs):
+            for start in write.each(range(0, pairs.num_rows, ROW_GROUP)):
+                piece = pairs.slice(start, ROW_GROUP).combine_chunks()
                 anchor, positive = masked_pairs(piece, masker)
                 write_group(pa.table([*piece.columns, anchor, positive], schema=MASKED_MENTION_PAIRS))
-
-
-def _pieces(table: pa.Table) -> Iterator[pa.Table]:
-    for start in range(0, table.num_rows, ROW_GROUP):
-        yield table.slice(start, ROW_GROUP).combine_chunks()
 
 
 def _joined(sides: pa.Table) -> pa.Table:

@@ -21,7 +21,7 @@ from schemas.manifest import read_manifest
 from schemas.process import without
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
-from transforms.parsing.activity import parsed
+from transforms.activity import begin_call, parsed, parsed_share
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser, needs_torch
 
@@ -65,7 +65,8 @@ class Parse(Stage):
                 )
 
     def process(self, unit: DocumentShard, write: TaskWriter) -> None:
-        parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
+        with write.busy("loading the parser"):
+            parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
         documents = read_parquet(Folder(self.documents), unit.path, ["doc_id", "licence", "text"])
         licences = documents.column("licence").to_pylist()
         write.counters["documents"] += len(licences)
@@ -75,7 +76,9 @@ class Parse(Stage):
         parsed_before = parsed()
         write.ahead = lambda: parsed() - parsed_before
         if write.isolation is None:
-            _parse(parser, texts, rows, write)
+            begin_call()
+            with write.part(0.95, parsed_share):
+                _parse(parser, texts, rows, write)
         else:
             _parse_apart(parser, texts, rows, write, write.isolation)
         write.ledger.written += len(rows.text)
@@ -114,7 +117,7 @@ def _parse_apart(
     parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter, isolation: Isolation
 ) -> None:
     """Parse document by document. One on which workers fail is one reject, because its sentences are unknown."""
-    for number, (doc_id, text) in enumerate(texts):
+    for number, (doc_id, text) in enumerate(write.each(texts, 0.95)):
         if fault := isolation.faults.get(number):
             write.ledger.read += 1
             write.reject(fault.reason, source=doc_id, position="the whole document", excerpt=text, exception=fault.what)

@@ -81,7 +81,7 @@ def slices_report(
         if part not in alive:
             continue
         figures = RunFigures.from_json(mark)
-        columns = bar_columns(figures.stages[-1], figures.memory, now=now).values() if figures.stages else ("",) * 6
+        columns = bar_columns(figures.stages[-1], figures.memory, now=now).values() if figures.stages else ("",) * 7
         rows.append((f"slice {part}", f"process {mark['pid']} on {mark['host']}", *columns))
     yield from _table(rows)
     for part, mark in marks.items():
@@ -118,8 +118,10 @@ def report(folder: Folder, run: Mark, *, alive: bool, now: float) -> Iterator[st
     yield from _table(rows)
     if alive:
         for each in figures.at_work:
-            done = each.tally.read or each.tally.rows
-            yield f"  worker {each.pid}: unit {each.unit}, {done:,} done of it, {size(each.memory)}"
+            done = each.busy_with or f"{each.fraction:.0%} done".replace("%", " %")
+            yield f"  worker {each.pid}: unit {each.unit}, {done}, {size(each.memory)}"
+        if doing := figures.now_doing(now):
+            yield f"  {doing}"
     faults = sum(stage.faults for stage in figures.stages)
     ago = duration(max(now - run["started"], 0))
     yield f"  {ago} since its start, {size(figures.peak_memory)} at most, {faults} failed attempts"
@@ -138,4 +140,6 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _ended(state: str) -> str:
-    return {"stopped": "was stopped", "running": "ended unexpectedly"}.get(state, state)
+    if state.startswith("stopped"):
+        return f"was {state}"
+    return "ended unexpectedly" if state == "running" else state

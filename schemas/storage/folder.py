@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,8 @@ T = TypeVar("T")
 
 _IN_MEMORY = 1 << 24
 """A file for an object store is kept in memory up to this many bytes, and then in a temporary file."""
+
+_LOCK_TRIES = 250
 
 _AT_ONCE = 16
 """Concurrent requests to an object store when many small files are read."""
@@ -139,6 +143,31 @@ class Folder:
         """Write a file whole or not at all: a reader never sees a part of it."""
         with AtomicFile(self, name) as file:
             file.write(data)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Wait for other processes and threads that are in such a block with this folder, which is made.
+
+        Only on a disk with locks, and at most for some seconds: whoever holds it may have been stopped (SIGSTOP).
+        """
+        if not self.is_local:
+            yield
+            return
+        with self._faults():
+            os.makedirs(self.path, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            for _ in range(_LOCK_TRIES):
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.02)
+                except OSError:  # a network disk without locks
+                    break
+            yield
+        finally:
+            os.close(descriptor)
 
     def move(self, name: str, to: str) -> None:
         with self._faults(to):

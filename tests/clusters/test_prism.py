@@ -211,7 +211,7 @@ def test_ctrl_c_cancels_the_job(endpoint: str, books: Path, tmp_path: Path) -> N
         while workers_of(endpoint) and time.monotonic() < end:
             time.sleep(0.1)
         assert not workers_of(endpoint)
-    assert json.loads((Path(f"{output}-sentences") / "_work/run.json").read_text())["state"] == "stopped"
+    assert json.loads((Path(f"{output}-sentences") / "_work/run.json").read_text())["state"] == "stopped by SIGINT"
 
 
 @pytest.mark.parametrize("runner", ["PrismRunner", "the job service in Python"])

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from toy import word_count
 
 from pipelines import extract_documents, status
@@ -22,12 +24,16 @@ from pipelines.engine.dataset_build import throughput_of
 from pipelines.engine.driver import run
 from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.lease import RUN_FILE, Lease, is_alive, read_run, refuse_second
+from pipelines.engine.phase import Phase
 from pipelines.engine.progress import (
+    AtWork,
     Progress,
     RunFigures,
     StageFigures,
     bar_columns,
+    bars,
     ended_line,
+    percent,
     running_line,
 )
 from pipelines.engine.stage import Completion, Tally, too_many_rejects
@@ -47,6 +53,11 @@ AT_WORK = StageFigures(
     done=4,
     tally=Tally(read=1900, written=1897, rejected=3, rows=1900, tokens=40_000),
     doing=Tally(read=100),
+    before_size=2.0,
+    finished_size=4.0,
+    fractions=[(1.0, 0.1), (2.0, 0.45)],
+    workers=2,
+    worked=20.0,
 )
 DONE = StageFigures("out/x", "keep", "", 3, 0, Tally(), 1000.0, done=3, tally=Tally(rows=3000), ended=1002.0)
 
@@ -161,7 +172,7 @@ def test_status_of_what_ended_early_and_of_what_is_finished(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "no run is at work; the last, of process" in shown
     assert "failed: count: unit" in shown
-    assert re.search(r"\n  count +0/2 units", shown)
+    assert re.search(r"\n  count +0.0 % +0/2 units", shown)
     assert shown.endswith("to go on: python -m this --resume\n")
     _run(word_count(output, ("a b", "c")))
     assert status.main([str(output)]) == 0
@@ -181,30 +192,130 @@ def _run(build):
 
 
 def test_figures_of_a_stage():
-    assert STAGE.seconds_left(1010.0) is None
     assert AT_WORK.rates(1010.0) == (200.0, 4000.0)
-    assert AT_WORK.seconds_left(1010.0) == 10.0  # four units in ten seconds, four are left
+    assert AT_WORK.share == pytest.approx(0.7)
     assert AT_WORK.total == Tally(2500, 1897, 0, 4, 1900, 40_000)
     assert DONE.rates(1010.0) == (1500.0, 0.0)
-    figures = RunFigures([AT_WORK, DONE], [], 5, 7)
+    figures = RunFigures([AT_WORK, DONE], [AtWork(1, "parse", 2, Tally(), 3, 0.4)], 5, 7, Phase("planning", 9.0))
     assert RunFigures.from_json(json.loads(json.dumps(figures.to_json()))) == figures
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"),
+    [
+        ({}, None),  # nothing is known of workers on other machines before a unit is done
+        ({"done": 4}, 10.0),  # four units in ten seconds, four are left
+        ({"workers": 2, "worked": 30.0}, None),
+        ({"workers": 2, "worked": 1.9, "fractions": [(1.0, 0.5)]}, None),
+        ({"workers": 2, "worked": 9.0, "fractions": [(1.0, 0.01)]}, None),
+        # A worker does a unit in 10 s. Two are at work, 5 s and 9 s are left of their units, and six wait.
+        ({"workers": 2, "worked": 6.0, "fractions": [(1.0, 0.5), (1.0, 0.1)]}, (5 + 9 + 60) / 2 + 2.5),
+        # None waits: the last one ends when it ends.
+        ({"before": 8, "before_size": 8.0, "workers": 2, "worked": 6.0, "fractions": [(1.0, 0.5), (1.0, 0.1)]}, 9.0),
+        # A finished unit whose record was not read yet, and the unit that its worker does now.
+        (
+            {
+                "before": 7,
+                "before_size": 7.0,
+                "workers": 2,
+                "worked": 15.0,
+                "fractions": [(1.0, 1.0), (1.0, 0.5), (1.0, 0.0)],
+            },
+            10.0,
+        ),
+        # The last unit has a tenth of the size of the others.
+        (
+            {"before": 0, "before_size": 0.0, "units": 3, "workers": 1, "worked": 18.0, "finished_size": 1.4, "done": 1}
+            | {"fractions": [(1.4, 0.5)]},
+            (0.7 + 0.2) * 18 / 2.1,
+        ),
+        ({"workers": 1, "worked": 18.0, "before": 9, "before_size": 9.0, "done": 1, "finished_size": 1.0}, 0.0),
+    ],
+)
+def test_time_left(changes, left):
+    stage = replace(STAGE, **{"before_size": 2.0} | changes)
+    assert stage.seconds_left(1010.0) == (left if left is None else pytest.approx(left))
+
+
+@pytest.mark.parametrize(
+    ("units", "fraction", "shown"),
+    [(3, 0.0, "0.0 %"), (3, 0.999, "33.3 %"), (500, 0.123, "0.02 %"), (20_000, 0.5, "0.0025 %"), (1, 0.9999, "99.9 %")],
+)
+def test_shares_are_shown_in_steps_of_a_hundredth_of_a_unit(units, fraction, shown):
+    assert percent(replace(STAGE, before=0, units=units, fractions=[(1.0, fraction)])) == shown
+
+
+def test_what_is_done_meanwhile():
+    stage = replace(STAGE, busy_with="loading the parser", busy_since=1005.0)
+    assert RunFigures([STAGE]).now_doing(1010.0) == ""
+    assert RunFigures([stage]).now_doing(1010.0) == "loading the parser, 5.0 s"
+    assert RunFigures([stage], phase=Phase("publishing x", 1008.0)).now_doing(1010.0) == "publishing x, 2.0 s"
+    assert RunFigures([replace(stage, ended=1009.0)]).now_doing(1010.0) == ""
+
+
+def drawn(figures: RunFigures, width: int, height: int = 24) -> list[str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=True, color_system=None, legacy_windows=False)
+    console.print(bars(figures, now=1010.0, width=width, height=height))
+    return stream.getvalue().splitlines()
+
+
+def test_bars_fit_any_terminal():
+    old = StageFigures("out/x", "find_duplicate_ids", "", 12, 0, Tally(), 900.0, done=12, ended=999.0)
+    figures = RunFigures([old, AT_WORK], memory=2_600_000_000, phase=Phase("planning", 1000.0))
+    assert [re.sub(r"  +", "  ", line) for line in drawn(figures, 120)] == [
+        "find_duplicate_ids ━━━━━━━━━━━━━━━━━━━━━━━  100 % 12/12 units  0 rows/s  1 min 39 s",
+        "parse  ━━━━━━━━━━━━━━━━  70.0 %  6/10 units 200 sentences/s 4,000 tokens/s 4 rejects 2.6 GB 6.5 s left",
+        "planning, 10 s",
+    ]
+    assert max(map(len, drawn(figures, 120))) <= 120
+    assert drawn(figures, 80) == [
+        "find_duplicate_ids ━━━━━━━━━━━━━━━  100 % 12/12 units        0 rows/s 1 min 39 s",
+        "parse              ━━━━━━━━━━╸     70.0 %  6/10 units 200 sentences/s 6.5 s left",
+        "planning, 10 s",
+    ]
+    assert drawn(figures, 50) == [
+        "find_duplicate_ids ━━━━━━━━━━━━━  100 % 1 min 39 s",
+        "parse              ━━━━━━━━━     70.0 % 6.5 s left",
+        "planning, 10 s",
+    ]
+    assert drawn(figures, 40) == [
+        "find_duplicate_ids  100 % 1 min 39 s",
+        "parse              70.0 % 6.5 s left",
+        "planning, 10 s",
+    ]
+    assert drawn(figures, 30) == [
+        "find_duplic…  100 % 1 min 39 s",
+        "parse        70.0 %      6.5 s",
+        "planning, 10 s",
+    ]
+    assert [line.split()[0] for line in drawn(figures, 50, height=3)] == ["parse", "planning,"]
 
 
 def test_lines_of_a_stage():
     assert (
         running_line(AT_WORK, 2_600_000_000, now=1010.0)
-        == "parse: 6/10 units, 200 sentences/s, 4,000 tokens/s, 4 rejects, 2.6 GB, 10 s left"
+        == "parse: 70.0 %, 6/10 units, 200 sentences/s, 4,000 tokens/s, 4 rejects, 2.6 GB, 6.5 s left"
     )
     assert ended_line(DONE) == "keep: 3 units, 2.0 s"
     assert list(bar_columns(AT_WORK, 2_600_000_000, now=1010.0).values()) == [
+        "70.0 %",
         "6/10 units",
         "200 sentences/s",
         "4,000 tokens/s",
         "4 rejects",
         "2.6 GB",
-        "10 s left",
+        "6.5 s left",
     ]
-    assert list(bar_columns(DONE, 0, now=2000.0).values()) == ["3/3 units", "1,500 rows/s", "", "", "", "2.0 s"]
+    assert list(bar_columns(DONE, 0, now=2000.0).values()) == [
+        "100 %",
+        "3/3 units",
+        "1,500 rows/s",
+        "",
+        "",
+        "",
+        "2.0 s",
+    ]
 
 
 def _completion(unit: int, start: float, finished: float, written: int = 1) -> Completion:

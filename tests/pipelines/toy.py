@@ -92,6 +92,19 @@ class CountWords(Stage):
 
 
 @dataclass(frozen=True)
+class Gated(CountWords):
+    """Does no unit until the file `gate` exists. Who waits for it makes a file of that name and its process."""
+
+    gate: str = location(default="")
+
+    def process(self, unit: Text, write: TaskWriter) -> None:
+        Path(f"{self.gate}.{os.getpid()}").touch()
+        while not Path(self.gate).exists():
+            time.sleep(0.01)
+        super().process(unit, write)
+
+
+@dataclass(frozen=True)
 class AddUp(Stage):
     """Unit: a range of keys. Writes the words of the range with their totals, as Redirect records (word -> total)."""
 
@@ -119,8 +132,10 @@ class AddUp(Stage):
         write.ledger.written += len(rows)
 
 
-def word_count(output: Path, texts: tuple[str, ...], *, ranges: int = 3, **options: object) -> DatasetBuild:
-    stages = (CountWords(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
+def word_count(
+    output: Path, texts: tuple[str, ...], *, ranges: int = 3, count: type[CountWords] = CountWords, **options: object
+) -> DatasetBuild:
+    stages = (count(texts=texts, ranges=ranges, **options), AddUp(ranges=ranges))  # type: ignore[arg-type]
     return DatasetBuild(
         output=Folder(str(output)),
         kind=WORDS,
@@ -163,6 +178,31 @@ class PoisonedWords(Stage):
                 else:
                     write.ledger.read -= 1
         write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
+
+
+@dataclass(frozen=True)
+class AwaitedWords(Stage):
+    """Unit: a line of words. Each is done when there is a file of its name in `folder`."""
+
+    name: ClassVar[str] = "await"
+    counts: ClassVar[str] = "words"
+    Unit: ClassVar[type] = Text
+
+    texts: tuple[str, ...]
+    folder: str = location(default="")
+
+    def plan(self, work: Work) -> list[Text]:
+        return [Text(text) for text in self.texts]
+
+    def process(self, unit: Text, write: TaskWriter) -> None:
+        words = unit.words.split()
+        for word in write.each(words):
+            while not Path(self.folder, word).exists():
+                time.sleep(0.01)
+        rows = [{"source": "toy", "title": word, "target_title": ""} for word in words]
+        write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
+        write.ledger.read += len(words)
+        write.ledger.written += len(words)
 
 
 class Whole(PoisonedWords):

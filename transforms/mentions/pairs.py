@@ -77,10 +77,11 @@ CHOSEN_PAIRS = pa.schema(
 
 
 class Counts(NamedTuple):
-    """Numbers of pairs: candidates = pairs + filtered."""
+    """Numbers of pairs: candidates = pairs + filtered. `share`: how many of all candidates are done, from 0 to 1."""
 
     candidates: int
     filtered: Counter[str]
+    share: float = 0.0
 
 
 class _Ring(NamedTuple):
@@ -174,7 +175,8 @@ def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[
         other = one + 1 + np.arange(start, end) - edges[one]
         # After the last member of a key comes its first.
         other -= np.where(other >= ring.first[one] + ring.size[one], ring.size[one], 0)
-        yield _judge(columns, one, other, seed=seed)
+        chosen, counts = _judge(columns, one, other, seed=seed)
+        yield chosen, counts._replace(share=end / int(edges[-1]))
 
 
 def _ring(members: pa.Table, rules: PairRules) -> _Ring:

@@ -23,9 +23,10 @@ from benepar import InputSentence, retokenization
 from benepar.parse_chart import ChartParser
 from benepar.ptb_unescape import guess_space_after, ptb_unescape
 
+from transforms.activity import noting
 from transforms.parsing import identities
 from transforms.parsing.interface import Constituent, RefusedSentence, Sentence
-from transforms.parsing.tokens import load_spacy, tokenise
+from transforms.parsing.tokens import TOKENISED, load_spacy, tokenise
 from transforms.parsing.treebank import ESCAPES, ROOTS, bare_label
 from transforms.parsing.trees import (
     Parse,
@@ -101,9 +102,11 @@ class BeneparParser:
             )
             return map(self._constituents, outputs)
 
+        note = noting(sum(lengths), begin=TOKENISED)
         for batch in batches_by_length(lengths, max_padded=self._batch_tokens, max_cells=MAX_CELLS):
             for index, result in each_or_alone(parse, [todo[position] for position in batch]):
                 parses[index] = result
+            note(sum(lengths[position] for position in batch), len(batch))
         return parses
 
     def _encode(self, example: InputSentence) -> Any:

@@ -24,8 +24,8 @@ import requests
 from stanza.server import CoreNLPClient, StartServer
 
 from schemas.errors import UserError
+from transforms.activity import noting
 from transforms.parsing import identities
-from transforms.parsing.activity import note_parsed
 from transforms.parsing.corenlp_jars import find_home, find_java
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.trees import constituents_of, error_text
@@ -111,13 +111,15 @@ class CoreNLPParser:
         if texts and self._client is None:
             self._connect()
 
+        note = noting(sum(map(len, texts)))
+
         def attempt(batch: list[str]) -> Any:
             try:
                 return read(batch, self._request("\n".join(batch), properties))
             except Exception as error:
                 return error
             finally:
-                note_parsed(len(batch))
+                note(sum(map(len, batch)), len(batch))
 
         batches = batches_by_chars(texts, self._batch_chars)
         with ThreadPoolExecutor(self._threads) as pool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from transforms.activity import noting
 from transforms.parsing import identities
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.phrasemill.network import Network, Parse
@@ -21,6 +22,8 @@ from transforms.parsing.trees import Refusal, each_or_alone, tree_of
 if TYPE_CHECKING:
     import nltk
 
+TOKENISED = 0.06
+"""About how much of a call is done when its texts are tokenised."""
 GROUP_WORDS = 100_000
 """About how many words are batched together: few enough for memory, enough for many sentences of equal length."""
 
@@ -54,8 +57,12 @@ class PhrasemillParser:
         """Split each text (one paragraph; line breaks count as spaces) into sentences and parse them, in order."""
         if isinstance(texts, str):
             raise TypeError("parse_texts takes a list of texts, not one text")
-        found = self._tokenizer.sentences(texts)
-        parses = iter(self.parse_words([each.words for sentences in found for each in sentences]))
+        found: list[list[Tokens]] = []
+        note = noting(sum(map(len, texts)), end=TOKENISED)
+        for text in texts:
+            found += self._tokenizer.sentences([text])
+            note(len(text), 0)
+        parses = iter(self.parse_words([each.words for sentences in found for each in sentences], begin=TOKENISED))
         return [[_placed(each, next(parses)) for each in sentences] for sentences in found]
 
     def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[list[Constituent] | RefusedSentence]:
@@ -64,14 +71,22 @@ class PhrasemillParser:
             for parse in self.parse_words(sentences)
         ]
 
-    def parse_words(self, sentences: Sequence[Sequence[str]]) -> list[Parse | Refusal]:
-        """The tags and constituents of sentences of given words, or why there are none."""
+    def parse_words(self, sentences: Sequence[Sequence[str]], *, begin: float = 0.0) -> list[Parse | Refusal]:
+        """The tags and constituents of sentences of given words, or why there are none.
+
+        `begin`: how much of a call that shows its progress (`transforms/activity.py`) is done before.
+        """
         if any(isinstance(each, str) for each in (sentences, *sentences)):
             raise TypeError("parse_words takes a list of sentences, each a list of words")
         found: list[Parse | Refusal] = [Refusal("too_many_tokens")] * len(sentences)
+        note = noting(sum(map(len, sentences)), begin=begin)
+
+        def parse(group: list[int]) -> list[Parse]:
+            return self._network.parse([sentences[number] for number in group], note=note)
+
         for group in _groups(sentences, self._max_tokens):
-            for number, parse in each_or_alone(lambda each: self._network.parse([sentences[n] for n in each]), group):
-                found[number] = parse
+            for number, result in each_or_alone(parse, group):
+                found[number] = result
         return found
 
     def trees(self, text: str) -> list[nltk.Tree | None]:

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from thinc.api import use_ops
 from threadpoolctl import ThreadpoolController
 
+from transforms.activity import noting
 from transforms.parsing import identities
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.spacy_files import check_labels
@@ -60,10 +61,12 @@ class SpacyParser:
 
     def parse_texts(self, texts: Sequence[str]) -> list[list[Sentence]]:
         found: list[list[Sentence]] = [[] for _ in texts]
+        note = noting(sum(map(len, texts)))
         with self._blas.limit(limits=1):
             for batch in _batches(texts):
                 for piece, sentences in zip(batch, self._parse(batch), strict=True):
                     found[piece.number].extend(sentences)
+                note(sum(len(piece.text) for piece in batch), len(batch))
         return found
 
     def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[list[Constituent] | RefusedSentence]:

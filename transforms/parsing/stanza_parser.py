@@ -16,9 +16,10 @@ from stanza.models.common.foundation_cache import FoundationCache
 from stanza.models.constituency.trainer import Trainer
 from stanza.resources.common import DEFAULT_MODEL_DIR
 
+from transforms.activity import noting
 from transforms.parsing import identities
 from transforms.parsing.interface import Constituent, RefusedSentence, Sentence
-from transforms.parsing.tokens import load_spacy, tag, tokenise
+from transforms.parsing.tokens import TOKENISED, load_spacy, tag, tokenise
 from transforms.parsing.trees import (
     Parse,
     Refusal,
@@ -94,9 +95,11 @@ class StanzaParser:
             return map(_constituents, self._model.parse_tagged_words(tagged, len(batch)))
 
         lengths = [len(words[index]) for index in todo]
+        note = noting(sum(lengths), begin=TOKENISED)
         for batch in batches_by_length(lengths, max_padded=self._batch_tokens, max_cells=MAX_CELLS):
             for index, result in each_or_alone(parse, [todo[position] for position in batch]):
                 parses[index] = result
+            note(sum(lengths[position] for position in batch), len(batch))
         return parses
 
 

@@ -15,10 +15,13 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from thinc.compat import has_torch
 
+from transforms.activity import noting
 from transforms.parsing.interface import RefusedSentence
 from transforms.parsing.spacy_files import find_spacy
 
 KEEP_SENTENCES_WHOLE = "phrasemill_keep_sentences_whole"
+TOKENISED = 0.1
+"""About how much of a call of a parser is done when its texts are tokenised; for a parser that is slower than spaCy."""
 
 
 class TokenisedSentence(NamedTuple):
@@ -72,11 +75,13 @@ def keep_sentences_whole(doc: Doc) -> Doc:
 def tokenise(nlp: Language, texts: Sequence[str]) -> Iterator[list[TokenisedSentence | RefusedSentence]]:
     """The sentences of each text, in order; a text that is too long for spaCy is one refused sentence."""
     docs = nlp.pipe(text for text in texts if len(text) <= nlp.max_length)
+    note = noting(sum(map(len, texts)), end=TOKENISED)
     for text in texts:
         if len(text) > nlp.max_length:
             yield [RefusedSentence(0, len(text), "too_many_tokens")]
         else:
             yield list(sentences_of(next(docs)))
+        note(len(text), 0)
 
 
 def sentences_of(doc: Doc) -> Iterator[TokenisedSentence]:

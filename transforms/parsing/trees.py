@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from transforms.parsing.activity import note_parsed
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.tokens import TokenisedSentence
 from transforms.parsing.treebank import ROOTS, bare_label
@@ -59,7 +58,6 @@ def each_or_alone(parse: Callable[[list[int]], Iterable[T]], batch: list[int]) -
                 yield from each_or_alone(parse, [index])
             return
         results = [Refusal("parser_error", error_text(error))]
-    note_parsed(len(batch))
     yield from zip(batch, results, strict=True)
 
 

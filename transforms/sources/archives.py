@@ -26,6 +26,7 @@ import pyarrow as pa
 import xxhash
 from pyarrow import fs
 
+from transforms.activity import note_read
 from transforms.sources.books import TEXT_FILE, document_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
@@ -146,6 +147,7 @@ def _zip(filesystem: fs.FileSystem, file: InputFile, options: ReadOptions) -> It
                 yield Filtered(NOT_TEXT)
                 continue
             byte = min(max(0, info.header_offset), file.size)
+            note_read(byte)
             try:
                 member = names.unique(info.filename)
             except ValueError as error:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from transforms.activity import note_read
 from transforms.sources.books import empty_file, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
@@ -158,7 +159,8 @@ def _row_group(
     options: ReadOptions,
 ) -> Iterator[Record]:
     metadata = parquet.metadata.row_group(group)
-    end = row + metadata.num_rows
+    first, end = row, row + metadata.num_rows
+    stored = sum(metadata.column(index).total_compressed_size for index in range(metadata.num_columns))
     limit = max(MIN_LARGEST_PAGE, 8 * options.max_document_bytes)
     try:
         with filesystem.open_input_file(file.path) as source:
@@ -169,6 +171,7 @@ def _row_group(
             )
         batch_rows = max(1, min(1024, int(BATCH_BYTES / max(1, row_bytes))))
         for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
+            note_read(start + stored * (row - first) // metadata.num_rows)
             leaves = [_Leaf(path, batch) for path in columns]
             for index in range(batch.num_rows):
                 yield _record(leaves, index, row, start, file, options)

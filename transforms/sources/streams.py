@@ -16,6 +16,7 @@ import pyarrow as pa
 import zstandard
 from pyarrow import fs
 
+from transforms.activity import note_read
 from transforms.sources.bzip2 import (
     END_BITS,
     MARK_BYTES,
@@ -90,6 +91,12 @@ def chunks(
     bytes (plain), of their block (bz2), or of the piece of compressed input that gave them; it does not depend on the
     range. Raises Damaged; the bytes before it are good.
     """
+    for offset, data in _chunks(filesystem, path, start, end):
+        note_read(offset)
+        yield offset, data
+
+
+def _chunks(filesystem: fs.FileSystem, path: str, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
     with filesystem.open_input_file(path) as file:
         source = _Input(file)
         codec = codec_of(path, source.take(PIECE))

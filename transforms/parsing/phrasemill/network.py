@@ -8,7 +8,7 @@ number of pieces, so that the remaining floating point operations have the same 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -65,10 +65,17 @@ class Network:
         self._threads = threads
         self._encoder = Encoder()
 
-    def parse(self, sentences: Sequence[Sequence[str]], *, convention: int = GUM) -> list[Parse]:
+    def parse(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        convention: int = GUM,
+        note: Callable[[int, int], None] = lambda words, sentences: None,
+    ) -> list[Parse]:
         """Parse sentences of words with the bracketing `convention`; for speed, give hundreds in a call.
 
-        Raises ValueError for a sentence of more than `encoding.MAX_WORDS` words.
+        `note` is called with the numbers of words and of sentences of each batch that is parsed. Raises ValueError for
+        a sentence of more than `encoding.MAX_WORDS` words.
         """
         encoded = self._encoder.encode(sentences, convention)
         tags: list[list[str]] = [[] for _ in sentences]
@@ -79,6 +86,7 @@ class Network:
             all_scores.append(scores)
             for number, row in zip(chosen.tolist(), self._tags[tag_ids].tolist(), strict=True):
                 tags[number] = row[: len(sentences[number])]
+            note(sum(len(sentences[number]) for number in chosen.tolist()), len(chosen))
         found = constituents(np.concatenate(all_spans), np.concatenate(all_scores), self.labels, len(sentences))
         return list(map(Parse, tags, found))
 
