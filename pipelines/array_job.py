@@ -14,7 +14,7 @@ from typing import Any
 
 from pipelines.cli import Command
 from pipelines.corpus import ChainDataset
-from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.lease import refuse_second, refusing_second
@@ -41,11 +41,13 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
             if not begun:
                 make = f"make it first, whole or in slices of its own: {_making(chain, number, chosen)}"
             raise UserError(f"{dataset.folder}: is not there yet, and --units needs it finished; {make}")
-        if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
+        manifest = read_manifest(dataset.folder)
+        if manifest.fingerprint != dataset.fingerprint:
             raise UserError(
                 f"{dataset.folder}: holds a dataset made from other inputs or with other options; choose another "
                 f"--output, or make it again: {_making(chain, number, chosen, overwrite=True)}"
             )
+        refuse_empty(dataset.folder, manifest)
 
 
 def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **changes: Any) -> str:
