@@ -156,12 +156,12 @@ class _Found(NamedTuple):
 
 def locate(given: str) -> tuple[fs.FileSystem, str]:
     """The filesystem of a given path or address, and the path or glob within it."""
-    if not is_address(given):
-        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
-    address = parse(given)
-    wildcard = _WILDCARD.search(address.rest)
-    fixed = address.rest[: wildcard.start()] if wildcard else address.rest
     try:
+        if not is_address(given):
+            return filesystem_of(given)
+        address = parse(given)
+        wildcard = _WILDCARD.search(address.rest)
+        fixed = address.rest[: wildcard.start()] if wildcard else address.rest
         filesystem, path = filesystem_of(str(address._replace(rest=fixed)))
     except StorageError as error:
         raise InputError(str(error)) from None
