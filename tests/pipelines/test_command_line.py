@@ -206,7 +206,7 @@ def test_no_option_takes_an_empty_value():
 
 @pytest.mark.parametrize("opened", [Folder, locate], ids=["output", "input"])
 def test_an_empty_path_is_not_the_current_folder(opened):
-    with pytest.raises(UserError, match="^an empty path: name a file or a folder$"):
+    with pytest.raises(UserError, match="an empty path: name a file or a folder"):
         assert opened("").path
 
 
