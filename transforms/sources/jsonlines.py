@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from pyarrow import fs
 
-from transforms.sources.books import book_of, empty_file, not_utf8, too_large
+from transforms.sources.books import book_of, empty_file, not_utf8, suspected_encoding, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import Line, is_plain, lines, split_lines
@@ -77,12 +77,12 @@ class JsonLines:
     """A line is a document."""
 
     name = "jsonl"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         if not _JSON_LINES_FILE.search(path):
             return False
-        first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+        first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n").partition(b"\n")
         if not newline:  # the beginning of a long line, or an empty file
             return not first or re.match(rb'\{\s*"', first) is not None
         try:
@@ -158,6 +158,8 @@ def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, 
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if suspected := suspected_encoding(data):
+            return not_utf8(where, stored, UnicodeDecodeError("utf-8", data, 0, 1, suspected))
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
         return Corrupt("bad_record", stored + byte if exact else stored, message, text[:200])
