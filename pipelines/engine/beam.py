@@ -259,9 +259,8 @@ def failure_of(error: Exception) -> Exception:
     """The error of a worker, from the text that a runner makes of it, or from what Beam adds to it in this process."""
     text = without_secrets(str(error))
     if isinstance(error, UserError | StageError):
-        failure = (UserError if isinstance(error, UserError) else StageError)(_STEPS.sub("", text))
-        failure.__cause__ = error.__cause__
-        return failure
+        error.args = (_STEPS.sub("", text),)
+        return error
     for kind, of in (("(?:User|Input|Storage)Error", UserError), ("StageError", StageError)):
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
             failure = of(found[-1])

@@ -12,12 +12,13 @@ from literal import dataset as given
 from toy import poisoned_words
 
 from pipelines import extract_documents, find_mentions, mine_contexts, mine_mentions, rejects
-from pipelines.__main__ import COMMANDS
+from pipelines.__main__ import commands
 from pipelines.cli import Command, main
 from pipelines.engine.beam import BeamExecutor
 from pipelines.engine.driver import run
 from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.kinds import KINDS
 from schemas.kinds.documents import DOCUMENTS
@@ -36,7 +37,7 @@ def test_all_rejected(executor: Callable[[], Executor], words: int, tmp_path: Pa
         run([build], executor(), progress=Progress(io.StringIO()), max_reject_rate=0.01)
     assert str(refused.value) == (
         f"{tmp_path}/words: no words are left of the input: words rejected {words} of {words} words as bad_record "
-        f"(--text-column); look at them: python -m pipelines.rejects {tmp_path}/words; "
+        f"(--text-column); look at them: {typed('pipelines.rejects', build.output)}; "
         "change these options, or give other input with --overwrite"
     )
     assert not is_dataset(build.output)
@@ -162,7 +163,7 @@ def test_an_empty_dataset_of_before_is_not_taken(tmp_path: Path, capsys: pytest.
 
 def test_a_reason_names_options_that_there_are() -> None:
     flags = {
-        command.module: {each.flag for of in command.flags.groups for each in options_of(of)} for command in COMMANDS
+        command.module: {each.flag for of in command.flags.groups for each in options_of(of)} for command in commands()
     }
     named = [
         (kind.command, option)

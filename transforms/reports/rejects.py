@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from schemas.commands import typed
 from schemas.kind import Kind
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS
 from schemas.manifest import Ledger, Manifest, StageReport
@@ -65,7 +66,7 @@ def nothing_left(folder: Folder, kind: Kind, ledgers: Mapping[str, Ledger]) -> s
         + " ".join([each.reason, *([f"({', '.join(each.options)})"] if each.options else [])])
         for each in found
     ] or [f"{stage} read {ledger.read:,} {ledger.counts}" for stage, ledger in ledgers.items()][:1]
-    look = f"; look at them: python -m pipelines.rejects {folder}" if found else ""
+    look = f"; look at them: {typed('pipelines.rejects', folder)}" if found else ""
     change = "change these options, or " if any(each.options for each in found) else ""
     return (
         f"{folder}: no {kind.rows} are left of the input: {', '.join(said) or 'it is empty'}{look}; "
