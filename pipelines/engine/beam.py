@@ -44,6 +44,9 @@ from schemas.storage.errors import StorageError, storage_error
 _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
 """What Prism and Flink report if a worker, or its machine, is lost."""
 
+_STEPS = re.compile(r"(?: \[while running '[^\n]*'\])+$")
+"""What Beam appends to the message of an error: the steps of its graph in which it was raised."""
+
 _Count = tuple[str, int]
 
 
@@ -111,8 +114,6 @@ class BeamExecutor(Executor):
             self._result.wait_until_finish()
         except KeyboardInterrupt:
             self.stop()
-            raise
-        except UserError:
             raise
         except Exception as error:
             failure = failure_of(error)
@@ -265,8 +266,11 @@ _KINDS: dict[str, type[Exception]] = {
 
 
 def failure_of(error: Exception) -> Exception:
-    """The error of a worker, from the text that a runner makes of it."""
+    """The error of a worker, from the text that a runner makes of it, or from what Beam adds to it in this process."""
     text = without_secrets(str(error))
+    if isinstance(error, UserError | StageError):
+        error.args = (_STEPS.sub("", text),)
+        return error
     for kind, of in _KINDS.items():
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
             failure = of(found[-1])
