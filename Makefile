@@ -16,7 +16,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
 
 run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/contexts (replaces the output of an earlier run)
-	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
+	$(BIN)/phrasemill mine-contexts --runner=DirectRunner --output out/contexts --overwrite
 
 test: $(VENV)/test.stamp  ## the tests, without the heavy ones
 	$(PYTEST) --dist worksteal -rs
