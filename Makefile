@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs-tables run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
+.PHONY: help docs-tables docs-check run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -37,6 +37,9 @@ mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test finds each; an h
 
 docs-tables: $(VENV)/test.stamp  ## write the tables of options, columns and reasons in docs/ from their declarations
 	$(BIN)/python scripts/docs_tables.py
+
+docs-check: $(VENV)/test.stamp  ## run the commands of README.md and docs/, and compare what they print; minutes
+	$(BIN)/python scripts/docs_check.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .
