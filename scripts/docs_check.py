@@ -39,11 +39,14 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docker/README.md", ROOT / "CONTRIBUTING.md"]
-PAGES_OF_DUMP = 40
+ARTICLES = 3
 DATA = Path(os.environ.get("PHRASEMILL_TEST_DATA", ROOT.parent / "shared/data"))
 
 NOT_RUN = {
@@ -170,8 +173,10 @@ def make_inputs(folder: Path) -> None:
     from transforms.sources.sample import sample_inputs
 
     sample, chapters = map(Path, sample_inputs())
-    pages = bz2.decompress(sample.read_bytes()).split(b"</page>")
-    few = bz2.compress(b"</page>".join([*pages[:PAGES_OF_DUMP], pages[-1]]))
+    first, *pages, end = bz2.decompress(sample.read_bytes()).split(b"</page>")
+    articles = [each for each in pages if b"<redirect" not in each]
+    articles = articles[:ARTICLES] + [each for each in articles[ARTICLES:] if b"[[London]]" in each][:2]
+    few = bz2.compress(b"</page>".join([first, *articles, end]))
     fragment = DATA / "corpora/wikipedia/enwiki-fragment.xml.bz2"
     large = (fragment if fragment.exists() else sample).read_bytes()
     (folder / "enwiki.xml.bz2").write_bytes(few)
@@ -183,7 +188,7 @@ def make_inputs(folder: Path) -> None:
     if fragment.exists():
         (folder / "test-data").symlink_to(DATA)
     (folder / "latin.txt").write_bytes("caf\xe9 au lait\n".encode("latin-1"))
-    (folder / "notes.jsonl").write_text('{"title": "A note", "body": "The old miller had a grey cat."}\n')
+    (folder / "notes.jsonl").write_text('{"body": "The old miller had a grey cat.", "title": "A note"}\n')
     rows = [
         {"title": f"Tale {n}", "text": f"The old miller had {n} grey cats. They lived near the old bridge."}
         for n in range(2, 9)
@@ -219,8 +224,8 @@ def make_inputs(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def store(folder: Path) -> Iterator[dict[str, str]]:
-    """A server that is s3:// for the commands; yields what they need in the environment."""
+def store(folder: Path) -> Iterator[tuple[FileSystem, dict[str, str]]]:
+    """A server that is s3:// for the commands; yields it, and what they need in the environment."""
     from moto.server import ThreadedMotoServer
     from pyarrow import fs
 
@@ -236,7 +241,7 @@ def store(folder: Path) -> Iterator[dict[str, str]]:
         for bucket in ("bucket", "corpora"):
             remote.create_dir(bucket)
         fs.copy_files(str(folder / "books"), "bucket/books", destination_filesystem=remote)
-        yield variables
+        yield remote, variables
     finally:
         server.stop()
 
@@ -255,8 +260,9 @@ class Report:
 class Runner:
     """Runs the blocks of pages in a folder."""
 
-    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+    def __init__(self, folder: Path, remote: FileSystem, variables: dict[str, str]) -> None:
         self.folder = folder
+        self._remote = remote
         self.report = Report()
         self._made = folder / "made"
         self._environment = {
@@ -272,6 +278,7 @@ class Runner:
         if self._made.exists():
             shutil.rmtree(self.folder / "out", ignore_errors=True)
             shutil.copytree(self._made, self.folder / "out")
+        self._remote.delete_dir_contents("corpora")
         self._written: set[str] = set()
         names: dict[str, Any] = {"__name__": "__main__"}
         made_by_python: str | None = None
@@ -374,8 +381,8 @@ def main(arguments: Sequence[str]) -> int:
         folder = Path(name).resolve()
         os.chdir(folder)
         make_inputs(folder)
-        with store(folder) as variables:
-            runner = Runner(folder, variables)
+        with store(folder) as (remote, variables):
+            runner = Runner(folder, remote, variables)
             for page in pages:
                 runner.page(page)
     report = runner.report

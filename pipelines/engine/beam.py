@@ -112,8 +112,8 @@ class BeamExecutor(Executor):
         except KeyboardInterrupt:
             self.stop()
             raise
-        except UserError:
-            raise
+        except UserError as error:
+            raise UserError(_without_step(str(error))) from error.__cause__
         except Exception as error:
             failure = failure_of(error)
             raise failure from failure.__cause__
@@ -254,6 +254,11 @@ def _final() -> Iterator[None]:
         raise storage_error(error, final=True) or error from None
 
 
+def _without_step(line: str) -> str:
+    """A line of an error without the name of Beam's step, which Beam adds."""
+    return re.sub(r"\s*\[while running .*", "", line)
+
+
 def failure_of(error: Exception) -> Exception:
     """The error of a worker, from the text that a runner makes of it."""
     text = without_secrets(str(error))
@@ -264,7 +269,7 @@ def failure_of(error: Exception) -> Exception:
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("phrasemill is not installed on the workers: use the worker image (docker/README.md)")
-    lines = [re.sub(r"\s*\[while running .*", "", each) for each in text.splitlines()]
+    lines = [_without_step(each) for each in text.splitlines()]
     lines = [each for each in lines if each.strip()] or ["the runner does not say why"]
     lost = "a worker of the cluster was lost; see its log for the cause" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")
