@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipelines.engine.stage import StageError
-from schemas.errors import UserError
+from schemas.errors import CorruptInput, UserError
+from schemas.storage.errors import StorageError
 
 PRISM = """Pipeline job-007 failed in state FAILED: bundle inst002 stage-002 failed:Traceback (most recent call last):
   File "apache_beam/runners/common.py", line 1512, in apache_beam.runners.common.DoFnRunner.process
@@ -27,7 +28,7 @@ FLINK = (
         (PRISM.format(error="schemas.errors.UserError: no model"), UserError, "no model"),
         (
             FLINK.format(error="schemas.errors.StorageError: disk: no space is left"),
-            UserError,
+            StorageError,
             "disk: no space is left",
         ),
         (FLINK.format(error="transforms.sources.inputs.InputError: a: no text"), UserError, "a: no text"),
@@ -59,3 +60,14 @@ def test_a_failure_in_a_line(text: str, error: type[Exception], said: str) -> No
     assert type(failure) is error
     assert str(failure).startswith(said)
     assert "while running" not in str(failure)
+
+
+@pytest.mark.parametrize("of", [UserError, CorruptInput, StorageError, StageError])
+def test_what_beam_adds_to_an_error_in_this_process_is_removed(of: type[Exception]) -> None:
+    from pipelines.engine.beam import failure_of
+
+    cause = ValueError("the cause")
+    error = of("a.jsonl [1]: bad [while running 'out/x: extract/Process'] [while running 'out/x: [a] extract']")
+    error.__cause__ = cause
+    failure = failure_of(error)
+    assert (type(failure), str(failure), failure.__cause__) == (of, "a.jsonl [1]: bad", cause)

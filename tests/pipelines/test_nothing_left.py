@@ -116,6 +116,7 @@ def test_every_dataset_of_a_chain(
         last = shown.err.splitlines()[-1]
         assert message in last
         assert "next:" not in shown.out
+        assert "to go on from here" not in shown.err
         assert first in (None, last)
         first = last
     place = last.removeprefix("error: ").partition(":")[0]
