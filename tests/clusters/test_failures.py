@@ -6,6 +6,7 @@ import pytest
 
 from pipelines.engine.stage import StageError
 from schemas.errors import UserError
+from schemas.storage.errors import StorageError
 
 PRISM = """Pipeline job-007 failed in state FAILED: bundle inst002 stage-002 failed:Traceback (most recent call last):
   File "apache_beam/runners/common.py", line 1512, in apache_beam.runners.common.DoFnRunner.process
@@ -27,7 +28,7 @@ FLINK = (
         (PRISM.format(error="schemas.errors.UserError: no model"), UserError, "no model"),
         (
             FLINK.format(error="schemas.errors.StorageError: disk: no space is left"),
-            UserError,
+            StorageError,
             "disk: no space is left",
         ),
         (FLINK.format(error="transforms.sources.inputs.InputError: a: no text"), UserError, "a: no text"),
