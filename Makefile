@@ -10,13 +10,13 @@ PYTEST := $(BIN)/python -m pytest -n 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs-tables run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
+.PHONY: help docs-tables docs-check run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
 
 run: $(VENV)/base.stamp  ## the main job on the shipped sample, into out/contexts (replaces the output of an earlier run)
-	$(BIN)/python -m pipelines.mine_contexts --runner=DirectRunner --output out/contexts --overwrite
+	$(BIN)/phrasemill mine-contexts --runner=DirectRunner --output out/contexts --overwrite
 
 test: $(VENV)/test.stamp  ## the tests, without the heavy ones
 	$(PYTEST) --dist worksteal -rs
@@ -37,6 +37,9 @@ mutants: $(VENV)/test.stamp  ## seeded mistakes, and which test finds each; an h
 
 docs-tables: $(VENV)/test.stamp  ## write the tables of options, columns and reasons in docs/ from their declarations
 	$(BIN)/python scripts/docs_tables.py
+
+docs-check: $(VENV)/test.stamp  ## run the commands of README.md and docs/, and compare what they print; minutes
+	$(BIN)/python scripts/docs_check.py
 
 lint: $(VENV)/test.stamp  ## ruff: lint and format
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from typing import Any
 
 from pipelines.cli import Command
 from pipelines.corpus import ChainDataset
-from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.engine.driver import run
 from pipelines.engine.executors import PoolExecutor
 from pipelines.engine.lease import refuse_second, refusing_second
@@ -41,9 +41,11 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
             if not begun:
                 make = f"make it first, whole or in slices of its own: {_making(chain, number, chosen)}"
             raise UserError(f"{dataset.folder}: is not there yet, and --units needs it finished; {make}")
-        if read_manifest(dataset.folder).fingerprint != dataset.fingerprint:
+        manifest = read_manifest(dataset.folder)
+        if manifest.fingerprint != dataset.fingerprint:
             again = _making(chain, number, chosen, overwrite=True)
             raise UserError(f"{dataset.folder}: {build.misfit()}; choose another --output, or make it again: {again}")
+        refuse_empty(dataset.folder, manifest)
 
 
 def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **changes: Any) -> str:

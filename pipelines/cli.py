@@ -163,6 +163,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
     from pipelines import corpus
     from schemas.storage.folder import Folder
 
+    Folder(chosen[RunOptions].output).require_writable()
     submission = None
     if chosen[RunOptions].runner != "DirectRunner":
         chosen, places = with_absolute_places(chosen)

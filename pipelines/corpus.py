@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipelines.engine.dataset_build import DatasetBuild
+from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, Count, Select
 from pipelines.stages.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
@@ -68,6 +68,7 @@ def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
         raise UserError("--input: takes one phrasemill dataset at most, got " + ", ".join(inputs))
     folder = Folder(inputs[0])
     manifest = read_manifest(folder)
+    refuse_empty(folder, manifest)
     return Given(None, ChainDataset(folder, manifest.fingerprint), manifest)
 
 

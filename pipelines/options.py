@@ -134,15 +134,18 @@ def shown_arguments(arguments: Sequence[str]) -> list[str]:
 
 
 def check_beam_flags(rest: Sequence[str], own: Sequence[str]) -> None:
-    """UserError for a flag that Beam does not know either, naming the nearest; `own` are ours."""
+    """UserError for a flag that Beam does not know either, naming the nearest, or without a value; `own` are ours."""
     from pipelines.engine.beam import job_server_flags, known_flags
 
     beams = set(known_flags())
     if not all(each.split("=")[0] in beams for each in rest if each.startswith("--")):
         beams.update(job_server_flags(rest))
-    expects_value = False
+    flag, expects_value = "", False
     for argument in rest:
         is_flag = argument.startswith("--")
         if (is_flag and argument.split("=")[0] not in beams) or not (is_flag or expects_value):
             raise UserError(no_such_flag(argument, [*own, *beams]))
-        expects_value = is_flag and "=" not in argument
+        flag, equals, value = argument.partition("=") if is_flag else (flag, "=", argument)
+        if equals and not value.strip():
+            raise UserError(f"{flag}: must not be empty; give it a value, or leave it out")
+        expects_value = is_flag and not equals

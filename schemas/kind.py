@@ -83,6 +83,7 @@ class Kind:
     measures  distributions in the report
     tasks     what it is used for, in the terms of dataset hubs
     parsed    True if it comes from a parser of English, False if it was found in texts of any language
+    may_be_empty  True if a run goes on without its rows: no other dataset is made from it
     licence   where the licence of a row is found; by default in its column `licence` or in its document
     """
 
@@ -104,6 +105,7 @@ class Kind:
     measures: tuple[Measure, ...] = ()
     tasks: tuple[str, ...] = ()
     parsed: bool = False
+    may_be_empty: bool = False
     licence: str = ""
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn, TypeVar
@@ -275,7 +276,9 @@ def no_such_flag(argument: str, known: Sequence[str]) -> str:
     """What is said of an argument that nobody takes, with the nearest that somebody does."""
     flag = argument.split("=")[0]
     if not flag.startswith("-"):
-        return f"{argument!r}: is no flag; see --help"
+        is_input = argument.strip() and "--input" in known
+        remedy = f"to read it: --input {shlex.quote(argument)} (once for each input; quote a glob)" if is_input else ""
+        return f"{argument!r}: is no flag; {remedy or 'see --help'}"
     near = difflib.get_close_matches(flag, known, n=1)
     return f"{flag}: no such flag" + (f"; did you mean {near[0]}?" if near else "; see --help")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from schemas.columns import column, schema, term
@@ -25,5 +27,10 @@ WORKER_FAULTS = {
 """Reasons for rejects of the engine, in stages that can do a unit record by record."""
 
 PUNCTUATION = {"punctuation": "a constituent or mention of punctuation only"}
-NUMBER = {"number": "a constituent or mention of numbers only"}
+NUMBER = {"number": "a constituent or mention of numbers only (--keep-numbers)"}
 """Reasons for filtering that more than one kind has."""
+
+
+def options_in(meaning: str) -> list[str]:
+    """The options that decide what is left out for a reason: those that its meaning names."""
+    return re.findall(r"--[a-z-]+", meaning)

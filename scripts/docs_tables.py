@@ -20,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.__main__ import commands as all_commands
+from schemas.commands import name_of
 from schemas.kinds import KINDS
 from schemas.options import Option, options_of
 
@@ -94,7 +95,7 @@ def reasons(of: str) -> Iterator[Sequence[str]]:
 def kinds(of: str) -> Iterator[Sequence[str]]:
     yield "record", "what a dataset of it is", "made by"
     for record, kind in sorted(KINDS.items()):
-        yield record, kind.about, f"`{kind.command}`"
+        yield record, kind.about, f"`{name_of(kind.command)}`"
 
 
 def measures(of: str) -> Iterator[Sequence[str]]:
@@ -106,7 +107,7 @@ def measures(of: str) -> Iterator[Sequence[str]]:
 def commands(of: str) -> Iterator[Sequence[str]]:
     yield "command", "what it makes", "takes", "default `--output`"
     for each in COMMANDS:
-        yield f"`{each.module}`", each.description.removesuffix("."), each.takes, f"`{each.output}`"
+        yield f"`{name_of(each.module)}`", each.description.removesuffix("."), each.takes, f"`{each.output}`"
 
 
 def written(text: str) -> str:

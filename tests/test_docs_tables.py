@@ -46,7 +46,7 @@ def test_what_is_in_no_table():
         ("columns: MaskedMentionPair beyond MentionPair", ["", "", "| `anchor` | string | ", "| `positive` | string"]),
         ("columns: Sentence", ["", "", "| `sentence_id` | string | &lt;doc_id>#&lt;start_char> |"]),
         ("reasons: Phrase", ["| reason | counted as | meaning |", "", "| `unknown_token` | filtered | a constituent "]),
-        ("commands", ["", "", "| `mine_contexts` | Raw text to masked contexts"]),
+        ("commands", ["", "", "| `mine-contexts` | Raw text to masked contexts"]),
     ],
 )
 def test_a_table_between_its_marks(marker, lines):

@@ -44,6 +44,9 @@ from schemas.storage.errors import StorageError, storage_error
 _LOST = re.compile(r"SDK worker disconnected|client cancelled|no longer reachable")
 """What Prism and Flink report if a worker, or its machine, is lost."""
 
+_STEP = re.compile(r"\s*\[while running .*")
+"""What Beam appends to the message of an error: the steps of its graph in which it was raised."""
+
 _Count = tuple[str, int]
 
 
@@ -111,8 +114,6 @@ class BeamExecutor(Executor):
             self._result.wait_until_finish()
         except KeyboardInterrupt:
             self.stop()
-            raise
-        except UserError:
             raise
         except Exception as error:
             failure = failure_of(error)
@@ -265,8 +266,11 @@ _KINDS: dict[str, type[Exception]] = {
 
 
 def failure_of(error: Exception) -> Exception:
-    """The error of a worker, from the text that a runner makes of it."""
+    """The error of a worker, from the text that a runner makes of it, or from what Beam adds to it in this process."""
     text = without_secrets(str(error))
+    if isinstance(error, UserError | StageError):
+        error.args = (_STEP.sub("", text),)
+        return error
     for kind, of in _KINDS.items():
         if found := re.findall(rf"{kind}: (.+?)(?: \[while running|\\n|\n|$)", text):
             failure = of(found[-1])
@@ -274,7 +278,7 @@ def failure_of(error: Exception) -> Exception:
             return failure
     if found := re.findall(r"ModuleNotFoundError: No module named '(pipelines|schemas|transforms)\b", text):
         return UserError("phrasemill is not installed on the workers: use the worker image (docker/README.md)")
-    lines = [re.sub(r"\s*\[while running .*", "", each) for each in text.splitlines()]
+    lines = [_STEP.sub("", each) for each in text.splitlines()]
     lines = [each for each in lines if each.strip()] or ["the runner does not say why"]
     lost = "a worker of the cluster was lost; see its log for the cause" if _LOST.search(text) else "the job failed"
     failure = StageError(f"{lost}: {lines[-1][:500]}")

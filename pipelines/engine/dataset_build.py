@@ -49,6 +49,7 @@ from schemas.manifest import (
 from schemas.storage.folder import Folder
 from transforms.reports.card import dataset_card
 from transforms.reports.figures import printable
+from transforms.reports.rejects import ledgers_of, nothing_left
 
 BUILD_FILE = f"{WORK}/build.json"
 
@@ -133,8 +134,10 @@ class DatasetBuild:
         the output has something that must not be replaced.
         """
         if is_dataset(self.output):
-            found = read_manifest(self.output).fingerprint
+            manifest = read_manifest(self.output)
+            found = manifest.fingerprint
             if found == self.fingerprint and (reuse or (resume and not overwrite)):
+                refuse_empty(self.output, manifest)
                 return False
             if not overwrite:
                 same = found == self.fingerprint
@@ -172,6 +175,7 @@ class DatasetBuild:
             self._write_state(self.fingerprint)
         # Checked even if it was just written: another slice may have begun at the same time, with other settings.
         self._check_settings(f"give the same settings, {remedy}")
+        self.require_rows()
         return True
 
     def _refuse_foreign(self) -> None:
@@ -200,6 +204,11 @@ class DatasetBuild:
         return any("/done/" in name for name in self.output.files(WORK, recursive=True))
 
     def _check_unfinished(self, resume: bool) -> None:
+        """UserError unless the unfinished run can be continued, or came to nothing with other settings."""
+        if self._came_to_nothing():
+            if self._begun()[0] == self.fingerprint:
+                self.require_rows()
+            return
         self._check_settings("give the same settings with --resume, or start again with --overwrite")
         if not resume:
             raise UserError(
@@ -220,6 +229,21 @@ class DatasetBuild:
         now = _parts(self.kind.record, self.inputs, self.models, self.options, self.stages)
         changed = _difference(before, json.loads(json.dumps(now))) or "settings that its manifest does not name"
         return f"holds a dataset made from other inputs or with other settings ({changed})"
+
+    def require_rows(self) -> None:
+        """UserError if all stages are closed and there is nothing to publish. The rejects stay readable."""
+        if self._came_to_nothing():
+            reports = (_report(stage, self.work.completions(stage.name)) for stage in self.stages)
+            raise UserError(nothing_left(self.output, self.kind, ledgers_of(reports)))
+
+    def _came_to_nothing(self) -> bool:
+        """Whether a run ended here without rows."""
+        if self.kind.may_be_empty or not all(self.work.is_closed(stage.name) for stage in self.stages):
+            return False
+        files = _current(
+            file for stage in self.stages for each in self.work.completions(stage.name) for file in each.files
+        )
+        return not any(file.rows for file in files if file.role in SPLITS)
 
     def finish(self) -> Manifest:
         """Check the ledgers, publish the files that the records name, write the report, the card and the manifest."""
@@ -286,6 +310,12 @@ class DatasetBuild:
                 raise UserError(f"{self.output}: {file.path} is gone; it was deleted during the run; use --overwrite")
             shards.append(Shard(name, file.rows, file.bytes, file.sha256))
         return shards
+
+
+def refuse_empty(folder: Folder, manifest: Manifest) -> None:
+    """UserError for a finished dataset without rows, which nothing can be made from."""
+    if not manifest.rows and not manifest.kind.may_be_empty:
+        raise UserError(nothing_left(folder, manifest.kind, ledgers_of(manifest.stages)))
 
 
 def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[Any]) -> RunFigures:

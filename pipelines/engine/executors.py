@@ -76,13 +76,14 @@ class StageRun:
         if self.part is not None:
             done = filter(self.part.has, self.work.finished(self.stage.name))
             total = sum_tallies(read_completions(self.work, self.stage, done))
-            check_rejects(self.work, self.stage, total, rate=self.max_reject_rate, expected=total.read)
+            check_rejects(self.work, self.stage, total, rate=self.max_reject_rate, expected=total.read, part=self.part)
             return
         if is_dataset(self.work.folder):
             return
         with phase(f"closing {self.stage.name}"):
             close_stage(self.work, self.stage, max_reject_rate=self.max_reject_rate)
         if self.publishes:
+            self.publishes.require_rows()
             with phase(f"publishing {self.work.folder.name}"):
                 self.publishes.finish()
 

@@ -135,7 +135,7 @@ class Monitor:
             self._progress.advance(tally, unit=completion.unit, began=began)
         self._seen |= new
         expected = self._total.read * self._units / max(len(self._seen), 1)
-        check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected)
+        check_rejects(work, stage, self._total, rate=run.max_reject_rate, expected=expected, part=run.part)
 
     def _tell(self, run: StageRun, new: dict[str, Fault]) -> None:
         """Show new failed attempts."""

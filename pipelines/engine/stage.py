@@ -47,7 +47,7 @@ _FILE = re.compile(r'"([^"]+\.(?:parquet|pq))"')
 _RECORD = re.compile(r"done/(\d+)\.json")
 
 FEW_REJECTS = 20
-"""This many rejects or fewer never stop a run."""
+"""This many rejects or fewer never stop a run in which anything is left (`DatasetBuild.require_rows`)."""
 
 
 class StageError(RuntimeError):
@@ -384,13 +384,18 @@ def too_many_rejects(tally: Tally, *, rate: float, expected: float) -> bool:
     return tally.rejected > FEW_REJECTS and tally.rejected > rate * max(tally.read, expected / 20)
 
 
-def check_rejects(work: Work, stage: Stage, tally: Tally, *, rate: float, expected: float) -> None:
-    """UserError if there are `too_many_rejects`."""
+def check_rejects(
+    work: Work, stage: Stage, tally: Tally, *, rate: float, expected: float, part: Slice | None = None
+) -> None:
+    """UserError if there are `too_many_rejects`, of the stage or of a slice of it."""
+    if part is None and tally.rejected >= expected:
+        return  # all that the stage reads: a higher rate would not help, and `DatasetBuild.require_rows` says what may
     if too_many_rejects(tally, rate=rate, expected=expected):
+        without = "; if you can do without them, go on with a higher rate and --resume"
         raise UserError(
             f"{stage.name}: {tally.rejected:,} rejects among the first {tally.read:,} {stage.counts}, more than "
-            f"--max-reject-rate={rate:g}; look at them: {typed('pipelines.rejects', work.folder)}; "
-            "if you can do without them, go on with a higher rate and --resume"
+            f"--max-reject-rate={rate:g}; look at them: {typed('pipelines.rejects', work.folder)}"
+            + (without if tally.rejected < tally.read else "")
         )
 
 

@@ -73,10 +73,10 @@ def _find(folder: Folder) -> Found:
     if is_dataset(folder):
         manifest = read_manifest(folder)
         before = [
-            (str(each), sum(ledger.rejected.total() for ledger in ledgers_of(made_from).values()))
+            (str(each), sum(ledger.rejected.total() for ledger in ledgers_of(made_from.stages).values()))
             for each, made_from in lineage(folder, manifest)[:-1]
         ]
-        return Found(True, ledgers_of(manifest), reject_files(manifest), [each for each in before if each[1]])
+        return Found(True, ledgers_of(manifest.stages), reject_files(manifest), [each for each in before if each[1]])
     if not folder.exists(BUILD_FILE):
         raise UserError(f"{folder}: neither a dataset nor an unfinished run; give the --output of a run")
     found = Found(False, {}, [], [])

@@ -126,5 +126,6 @@ KIND = Kind(
         rows_by_rank("Pairs of an entity against its rank", "pairs", "entity_id", "target_title"),
     ),
     tasks=("sentence-similarity",),
+    may_be_empty=True,
     filters={"case_only": "a pair of aliases that differ in case only"},
 )

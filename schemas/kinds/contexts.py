@@ -401,5 +401,8 @@ KIND = Kind(
     ),
     tasks=("sentence-similarity", "feature-extraction", "fill-mask"),
     parsed=True,
-    filters={"not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent"},
+    filters={
+        "not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent (--max-phrases, "
+        "--min-frequency)"
+    },
 )

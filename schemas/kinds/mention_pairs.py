@@ -265,7 +265,7 @@ KIND = Kind(
     filters={
         "same_sentence": "a pair of mentions in one sentence, or in two of the same words",
         "same_entity": "a pair by surface of two mentions of one entity: it is a pair by entity",
-        "crosses_splits": "a pair by surface whose entities belong to different splits",
+        "crosses_splits": "a pair by surface whose entities belong to different splits (--validation-rate)",
     },
 )
 

@@ -164,10 +164,10 @@ KIND = Kind(
         "unknown_token": "a constituent with a word that the source withholds",
         **PUNCTUATION,
         "unbalanced": "a constituent with half of a pair of brackets or quotes: a parsing error",
-        "pronoun": "a lone pronoun or determiner",
+        "pronoun": "a lone pronoun or determiner (--keep-pronouns)",
         **NUMBER,
         "too_long": "a constituent longer than --max-phrase-tokens",
         "same_words": "a constituent over the same words as another, which is counted",
-        "too_rare": "a phrase that is not among the most frequent",
+        "too_rare": "a phrase that is not among the most frequent (--max-phrases, --min-frequency)",
     },
 )

@@ -242,7 +242,7 @@ KIND = Kind(
     tasks=("token-classification",),
     parsed=True,
     rejects={
-        "too_many_tokens": "a sentence longer than the parser's limit in tokens",
+        "too_many_tokens": "a sentence longer than the parser's limit in tokens (--max-sentence-tokens)",
         "too_many_subwords": "a sentence longer than the parser's limit in subwords",
         "parser_error": "a sentence on which the parser failed",
     },

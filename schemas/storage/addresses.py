@@ -123,6 +123,8 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
     """The filesystem of a path or address, and the path within it (absolute on a local disk)."""
     from pyarrow import fs
 
+    if not uri.strip():  # otherwise it would be the current folder
+        raise StorageError("an empty path: name a file or a folder")
     if not is_address(uri):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
     address = parse(uri)
@@ -184,4 +186,8 @@ def _open(uri: str) -> tuple[fs.FileSystem, str]:
         return fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise StorageError(f"{uri}: cannot be opened ({reason}); check the address and the network") from None
+        remedy = "check the address and the network"
+        if "Unrecognized filesystem type" in reason:
+            fetch = f"fetch the file first (curl -LO {uri}); " if address.scheme in ("http", "https", "ftp") else ""
+            remedy = f"{fetch}addresses of storage begin with s3://, gs:// or file://"
+        raise StorageError(f"{uri}: cannot be opened ({reason}); {remedy}") from None

@@ -169,6 +169,22 @@ class Folder:
         finally:
             os.close(descriptor)
 
+    def require_writable(self) -> None:
+        """StorageError if the folder, or the nearest above it that exists, can be seen not to take files.
+
+        Makes nothing. Whether an object store takes files shows when the first is written.
+        """
+        if not self.is_local:
+            return
+        place = self.path or "/"
+        while not os.path.lexists(place):
+            place = os.path.dirname(place)
+        try:
+            with self._faults():
+                tempfile.TemporaryFile(dir=place).close()
+        except FileNotFoundError:  # as in /proc
+            raise StorageError(f"{self}: no file can be made in {place}; choose another --output") from None
+
     def move(self, name: str, to: str) -> None:
         with self._faults(to):
             self._make_parent(to)

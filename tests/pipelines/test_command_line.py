@@ -15,11 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 from literal import run_here
 
+from phrasemill.__main__ import ALL_TOOLS
 from pipelines import mine_mentions
 from pipelines.__main__ import commands, tools
 from pipelines.cli import main, with_absolute_places
 from pipelines.mine_contexts import COMMAND
 from pipelines.options import shown_arguments
+from schemas.errors import UserError
+from schemas.options import Flags
+from schemas.storage.folder import Folder
+from transforms.sources.inputs import locate
 
 TEXT = """The old miller lived near the old bridge. He had three sons and a grey cat.
 The eldest son got the old mill, and the youngest son got the grey cat.
@@ -136,16 +141,24 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
     [
         (["--contexts-per-phrases=3"], "--contexts-per-phrases: no such flag; did you mean --contexts-per-phrase?"),
         (["--bogus=3"], "--bogus: no such flag; see --help"),
-        (["stray"], "'stray': is no flag; see --help"),
+        (["a b.xml"], "'a b.xml': is no flag; to read it: --input 'a b.xml' (once for each input; quote a glob)"),
+        ([""], "'': is no flag; see --help"),
         (["--workers=0"], "argument --workers: must be a whole number of 1 or more, not 0; see --help"),
-        (["--window=wide"], "argument --window: must be a whole number of 1 or more, not wide; see --help"),
+        (["--window=1"], "--window: must be a whole number of 2 or more (a window of 1 token is only the mask), not 1"),
+        (
+            ["--window=wide"],
+            "--window: must be a whole number of 2 or more (a window of 1 token is only the mask), not wide",
+        ),
         (["--sample-documents=2"], "must be a number above 0 and at most 1, not 2; see --help"),
         (["--validation-rate=1"], "must be a number of 0 or more and below 1, not 1; see --help"),
-        (["--mask-token="], "argument --mask-token: must not be empty; see --help"),
-        (["--mask-token", " "], "argument --mask-token: must not be empty; see --help"),
-        (["--input", ""], "argument --input: must not be empty; see --help"),
-        (["--output="], "argument --output: must not be empty; see --help"),
-        (["--runner="], "argument --runner: must not be empty; see --help"),
+        (["--job_name="], "--job_name: must not be empty; give it a value, or leave it out"),
+        (["--job_name", " "], "--job_name: must not be empty; give it a value, or leave it out"),
+        (["--save_main_session", ""], "--save_main_session: must not be empty; give it a value, or leave it out"),
+        (
+            ["--input=https://a.org/x.xml.bz2"],
+            "; fetch the file first (curl -LO https://a.org/x.xml.bz2); addresses of",
+        ),
+        (["--output=https://a.org/x"], "https://a.org/x: cannot be opened (Unrecognized filesystem type in URI: "),
         (["--placement=left"], "argument --placement: invalid choice: 'left' (choose from "),
         (["--overwrite", "--resume"], "--overwrite and --resume exclude each other"),
         (["--labels=NP,SBAR"], "--labels: choose among NP, VP, PP, ADJP, ADVP, not NP,SBAR; see --help"),
@@ -156,6 +169,8 @@ def test_mining_goes_on_from_sentences(finished, tmp_path, capsys):
         (["--model={tale}"], "{tale}: cannot be read as a network"),
         (["--parser=benepar", "--model=nowhere_en"], "the parser benepar"),
         (["--input={missing}"], "{missing}' does not exist"),
+        (["--input={tale}", "--output=/proc/x/y"], "/proc/x/y: no file can be made in /proc; choose another --output"),
+        (["--input={missing}", "--output={tale}/x"], "{tale}/x: a file is where a folder should be; move it away, or"),
         (["--input={tale}", "--output={full}"], "{full}: is not empty and holds no phrasemill dataset"),
         (["--input={tale}", "--input-format=parquet"], "parquet"),
     ],
@@ -171,6 +186,26 @@ def test_wrong_flags_and_inputs(arguments, message, tale, tmp_path, capsys):
     assert message.format(**places) in shown
     assert len(shown.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_no_option_takes_an_empty_value():
+    every = [*(each.flags for each in commands()), *(Flags("", (each.options,)) for each in tools(ALL_TOOLS))]
+    given = [
+        (flags, each) for flags in every for of in flags.groups for each in flags.options(of) if not each.is_switch
+    ]
+    assert len({each.flag for _, each in given}) > 50
+    for flags, each in given:
+        for empty in ("", " ", "\t\n"):
+            for arguments in [[empty]] if each.is_positional else [[each.flag, empty], [f"{each.flag}={empty}"]]:
+                flag = "[A-Z]+" if each.is_positional else re.escape(each.flag)
+                with pytest.raises(UserError, match=rf"^argument .*{flag}.*: must not be empty; see --help"):
+                    flags.parse(arguments)
+
+
+@pytest.mark.parametrize("opened", [Folder, locate], ids=["output", "input"])
+def test_an_empty_path_is_not_the_current_folder(opened):
+    with pytest.raises(UserError, match="an empty path: name a file or a folder"):
+        assert opened("").path
 
 
 OWN_STAGE = """

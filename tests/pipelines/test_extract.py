@@ -13,6 +13,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
@@ -119,6 +120,22 @@ def test_damage_stops_the_run_or_becomes_a_reject(tmp_path):
     assert (reject["stage"], reject["reason"], reject["source"]) == ("extract", "truncated", "a.jsonl.bz2")
     assert reject["position"].startswith("byte ")
     assert reject["exception"].startswith("'a.jsonl.bz2' "), "no path of this machine"
+
+
+def test_with_skip_the_other_files_of_a_folder_are_read(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    bad = pa.table({"text": pa.array([b"x" * 9_000] * 30), "id": range(30)})
+    pq.write_table(bad, folder / "a.parquet", row_group_size=1, use_dictionary=False, compression="none")
+    pq.write_table(pa.table({"text": ["Two."]}), folder / "b.parquet")
+    (folder / "c.jsonl").write_text('{"text": 5}\n{"text": "Three."}\n{"body": "x"}\n')
+    options = [f"--input={folder}", "--shard-bytes=1000"]  # the bad file is in many segments
+    with pytest.raises(UserError, match=r"holds binary, not text, in its column 'text'; .* --on-corrupt=skip$"):
+        extract(tmp_path / "stopped", *options)
+    manifest = extract(tmp_path / "skipped", *options, "--on-corrupt=skip")
+    assert [row["text"] for row in rows(tmp_path / "skipped")] == ["Two.", "Three."]
+    assert manifest.stage("extract").ledger.rejected == {"bad_record": 3}
+    assert [each["source"] for each in rows(tmp_path / "skipped", "rejects")] == ["a.parquet", "c.jsonl", "c.jsonl"]
 
 
 LONG = "It is a truth universally acknowledged, that a single man in possession of a fortune wants a wife."

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from toy import WORDS, AddUp, CountWords, word_count
+from toy import WORDS, AddUp, CountWords, poisoned_words, word_count
 
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
@@ -123,6 +123,12 @@ def test_a_killed_worker_is_noticed_and_its_units_tried_again(tmp_path, referenc
     run_build(word_count(tmp_path / "words", TEXTS, die_once=str(tmp_path / "mark")), PoolExecutor(2))
     assert (tmp_path / "mark").exists()
     assert hashes(tmp_path / "words") == reference
+
+
+@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(2), beam])
+def test_what_a_user_can_mend_is_said_alike_by_any_executor(tmp_path, executor):
+    with pytest.raises(UserError, match=r"^a model is missing$"):
+        run_build(poisoned_words(tmp_path / "words", ("a", "USER"), isolates=False), executor())
 
 
 @pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(2), beam])

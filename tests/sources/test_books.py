@@ -133,7 +133,20 @@ def test_encodings(tmp_path: Path, data: bytes, text: str) -> None:
     [
         (b"", "empty_file", 0, "is empty"),
         (b"good\nbad \xff here", "bad_utf8", 9, "0xff at byte 9"),
-        ("text".encode("utf-16"), "bad_utf8", 0, "UTF-16"),
+        (
+            "text".encode("utf-16-le"),
+            "bad_utf8",
+            0,
+            "seems to be UTF-16LE without a byte order mark; convert it (iconv ",
+        ),
+        (
+            "café".encode("utf-16-be"),
+            "bad_utf8",
+            0,
+            "convert it (iconv -f UTF-16BE -t UTF-8) or pass --on-corrupt=skip",
+        ),
+        ("text".encode("utf-16") + b"\x00\xdca\0", "bad_utf8", 0, "is not UTF-16, which its first bytes promise, at "),
+        ("text".encode("utf-16")[:-1], "truncated", 0, "ends inside a character of UTF-16"),
     ],
 )
 def test_bad_files(tmp_path: Path, data: bytes, reason: str, byte: int, says: str) -> None:
@@ -163,7 +176,7 @@ def test_limits_and_nothing(tmp_path: Path) -> None:
 
 def test_recognises() -> None:
     assert TEXT.recognises("a/b.TXT.gz", b"Call me")
-    assert not TEXT.recognises("a/b.txt", b"\x00\x01binary")
+    assert not TEXT.recognises("a/b.txt", b"\x00\xff\x01binary")
     assert not TEXT.recognises("a/README.md", b"# Title")
 
 

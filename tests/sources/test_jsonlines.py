@@ -112,6 +112,10 @@ def test_segments_do_not_change_items(tmp_path: Path, target_bytes: int) -> None
     assert len(read(path)) == 81
 
 
+NAME = "name its text with --text-column (it has 'body'), or pass --on-corrupt=skip"
+WRITE = "write its text as a string in 'text', or pass --on-corrupt=skip"
+
+
 @pytest.mark.parametrize(
     ("line", "reason", "byte", "says"),
     [
@@ -119,9 +123,19 @@ def test_segments_do_not_change_items(tmp_path: Path, target_bytes: int) -> None
         (b'{"text": "a" "b"}', "bad_record", 13, "is not JSON"),
         (b'{"text": "cut', "bad_record", 9, "is not JSON"),
         (b"[" * 100_000, "bad_record", 0, "is not JSON"),
-        (b"[1, 2]", "bad_record", 0, "not a JSON object"),
-        (b'{"content": "a"}', "bad_record", 0, "no 'text'; name its text with --text-column (it has 'content')"),
-        (b'{"text": ["a"]}', "bad_record", 0, "no text in 'text' but list"),
+        (
+            b"[1, 2]",
+            "bad_record",
+            0,
+            "is not a JSON object; write one object a line, with its text in 'text', or pass --on-c",
+        ),
+        (b'{"id": 1, "body": "a"}', "bad_record", 0, f"has no 'text'; {NAME}"),
+        (b'{"id": 1, "b": null}', "bad_record", 0, f"has no 'text'; {WRITE}"),
+        (b'{"text": 5, "body": "a"}', "bad_record", 0, f"holds a number, not text, in its field 'text'; {NAME}"),
+        (b'{"text": 5.5}', "bad_record", 0, f"holds a number, not text, in its field 'text'; {WRITE}"),
+        (b'{"text": ["a"]}', "bad_record", 0, f"holds a list, not text, in its field 'text'; {WRITE}"),
+        (b'{"text": {"a": "b"}}', "bad_record", 0, f"holds an object, not text, in its field 'text'; {WRITE}"),
+        (b'{"text": false}', "bad_record", 0, f"holds true or false, not text, in its field 'text'; {WRITE}"),
     ],
 )
 def test_bad_lines_are_reported_and_passed(tmp_path: Path, line: bytes, reason: str, byte: int, says: str) -> None:

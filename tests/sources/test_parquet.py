@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from transforms.sources.formats import InputFile
+from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.options import ReadOptions
 from transforms.sources.parquet import PARQUET
@@ -77,23 +79,76 @@ def test_kinds_of_text(tmp_path: Path, column: pa.Array) -> None:
     assert items == [Document("a.parquet:0", "a.parquet", "", "", "unknown", "a")] + [Filtered("no_text")] * 2
 
 
+WRITE = "write its text as a string in 'text', or pass --on-corrupt=skip"
+
+
 @pytest.mark.parametrize(
     ("table", "says"),
     [
         (
             pa.table({"id": [1], "content": ["x"]}),
-            "has no column 'text'; name its text with --text-column (it has 'id', 'content')",
+            "has no column 'text'; name its text with --text-column (it has 'content'), or pass --on-corrupt=skip",
         ),
-        (pa.table({"text": [1]}), "holds int64, not text, in its column 'text'"),
-        (pa.table({}), "has no columns"),
+        (pa.table({}), f"has no column 'text'; {WRITE}"),
+        (pa.table({"text": [1]}), f"holds int64, not text, in its column 'text'; {WRITE}"),
+        (pa.table({"text": [None]}), f"holds null, not text, in its column 'text'; {WRITE}"),
+        (pa.table({"text": [b"a"]}), f"holds binary, not text, in its column 'text'; {WRITE}"),
+        (
+            pa.table({"text": [["a"]], "id": [1]}),
+            f"holds list<element: string>, not text, in its column 'text'; {WRITE}",
+        ),
+        (pa.table({"text": [{"a": "b"}]}), f"holds struct<a: string>, not text, in its column 'text'; {WRITE}"),
+        (pa.table([["a"], ["b"]], ["text", "text"]), f"has 2 times the column 'text'; {WRITE}"),
     ],
 )
-def test_missing_column(tmp_path: Path, table: pa.Table, says: str) -> None:
-    pq.write_table(table, tmp_path / "a.parquet")
-    (item,) = read(tmp_path / "a.parquet")
+def test_no_column_with_text(tmp_path: Path, table: pa.Table, says: str) -> None:
+    """One item for a file, however many segments it has."""
+    pq.write_table(pa.concat_tables([table] * 6), tmp_path / "a.parquet", row_group_size=2)
+    assert read(tmp_path / "a.parquet", target_bytes=1) == [
+        Corrupt("bad_record", 0, f"{str(tmp_path / 'a.parquet')!r} {says}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "most"),  # bytes that Arrow has at once
+    [
+        ({}, pa.string(), 8 << 20),  # at first a dictionary, then pages with their own values, as writers do
+        ({"use_dictionary": False, "data_page_version": "2.0"}, pa.large_string(), 24 << 20),
+        ({"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}, pa.string(), 40 << 20),
+    ],
+)
+def test_memory_does_not_depend_on_the_size_of_a_row_group(
+    tmp_path: Path, options: dict[str, Any], kind: pa.DataType, most: int
+) -> None:
+    random = Random(0)
+    texts = [random.randbytes(20_000).hex() for _ in range(1_500)]
+    if "column_encoding" in options:  # what texts have in common with the one before is in a page only once
+        texts = [texts[0] + str(number) for number in range(1_500)]
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": pa.array(texts, kind)}), path, write_batch_size=8, **options)
+    file = InputFile(str(path), path.name, path.stat().st_size)
+    assert pq.read_metadata(path).num_row_groups == 1
+    found, before = [], pa.total_allocated_bytes()
+    for item in PARQUET.read(LOCAL, file, Segment(0, file.size), options=ReadOptions(max_document_bytes=9)):
+        found.append(item)
+        assert pa.total_allocated_bytes() - before < most
+    assert [each.position for each in found if isinstance(each, Rejected)] == [f"row {n}" for n in range(1_500)]
+    first = next(PARQUET.read(LOCAL, file, Segment(0, file.size), options=ReadOptions()))
+    assert isinstance(first, Document)
+    assert first.text == texts[0]
+
+
+@pytest.mark.parametrize(("page", "limit"), [(65 << 20, 67_108_864), (90 << 20, 80_000_000)])
+def test_a_page_that_is_too_large(tmp_path: Path, page: int, limit: int) -> None:
+    table = pa.table({"text": ["x" * page]})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False, write_statistics=False)
+    (item,) = read(tmp_path / "a.parquet", options=ReadOptions(max_document_bytes=max(limit // 8, 1)))
     assert isinstance(item, Corrupt)
-    assert item.reason == "bad_record"
-    assert says in item.message
+    assert item.message == (
+        f"{str(tmp_path / 'a.parquet')!r} has a page of {page + 10:,} bytes in the row group at byte 0, more than "
+        f"{limit:,}; write smaller pages, raise --max-document-bytes (to {-(-(page + 10) // 8):,}) or pass "
+        "--on-corrupt=skip"
+    )
 
 
 def test_too_large(path: Path) -> None:

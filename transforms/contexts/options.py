@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, option
+from schemas.options import count, number, option
 from transforms.options import mask_token
 
 
@@ -32,7 +32,7 @@ class WindowRules:
 
     window: int = option(
         120,
-        takes=count,
+        takes=number(int, lambda each: each >= 2, "a whole number of 2 or more (a window of 1 token is only the mask)"),
         metavar="N",
         help="tokens of a context, the phrase included",
         source="Phrase-BERT, section 3",

@@ -52,15 +52,14 @@ class Vocabulary:
         takes=count,
         metavar="K",
         help="keep the K most frequent",
-        unset=f"{MOST_PHRASES:,}",
+        unset=f"{MOST_PHRASES:,}; all with --min-frequency",
         source="Phrase-BERT, section 3",
     )
     min_frequency: int | None = option(
         None,
         takes=count,
         metavar="N",
-        help="keep all that occur N times or more, instead of the K most frequent",
-        more="With both, the first K of those",
+        help="keep all that occur N times or more; with --max-phrases, the K most frequent of those",
     )
 
     @property

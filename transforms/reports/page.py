@@ -272,7 +272,7 @@ def _course(unit: str, paces: Sequence[history.Pace]) -> Figure | None:
 
 def _rejects(folder: Folder, manifest: Manifest) -> list[Rejects]:
     """The rejects of a dataset; without examples if its files of rejects were deleted."""
-    faults = [each for each in refusals(ledgers_of(manifest)) if each.is_fault]
+    faults = [each for each in refusals(ledgers_of(manifest.stages)) if each.is_fault]
     try:
         examples = reject_examples(folder, reject_files(manifest), faults, most=_EXAMPLES)
     except FileNotFoundError:

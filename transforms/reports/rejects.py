@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from schemas.commands import typed
+from schemas.kind import Kind
 from schemas.kinds import FILTER_REASONS, REJECT_REASONS
-from schemas.manifest import Ledger, Manifest
-from schemas.reasons import REJECTS
+from schemas.manifest import Ledger, Manifest, StageReport
+from schemas.reasons import REJECTS, options_in
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 
@@ -39,6 +41,11 @@ class Refusal(NamedTuple):
     def meaning(self) -> str:
         return (REJECT_REASONS if self.is_fault else FILTER_REASONS).get(self.reason, "")
 
+    @property
+    def options(self) -> list[str]:
+        """The options that decide what is left out for this reason."""
+        return options_in(self.meaning)
+
 
 def refusals(ledgers: Mapping[str, Ledger]) -> list[Refusal]:
     """The refusals of ledgers: stages in the order given, rejected before filtered, the most frequent reason first."""
@@ -51,9 +58,25 @@ def refusals(ledgers: Mapping[str, Ledger]) -> list[Refusal]:
     ]
 
 
-def ledgers_of(manifest: Manifest) -> dict[str, Ledger]:
+def nothing_left(folder: Folder, kind: Kind, ledgers: Mapping[str, Ledger]) -> str:
+    """The error for a dataset without rows: what left them out, and which options decide that."""
+    found = refusals(ledgers)
+    said = [
+        f"{each.stage} {'rejected' if each.is_fault else 'filtered'} {each.number:,} of {each.read:,} {each.counts} as "
+        + " ".join([each.reason, *([f"({', '.join(each.options)})"] if each.options else [])])
+        for each in found
+    ] or [f"{stage} read {ledger.read:,} {ledger.counts}" for stage, ledger in ledgers.items()][:1]
+    look = f"; look at them: {typed('pipelines.rejects', folder)}" if found else ""
+    change = "change these options, or " if any(each.options for each in found) else ""
+    return (
+        f"{folder}: no {kind.rows} are left of the input: {', '.join(said) or 'it is empty'}{look}; "
+        f"{change}give other input with --overwrite"
+    )
+
+
+def ledgers_of(stages: Iterable[StageReport]) -> dict[str, Ledger]:
     """The ledgers of a dataset by stage."""
-    return {stage.name: stage.ledger for stage in manifest.stages if stage.ledger}
+    return {stage.name: stage.ledger for stage in stages if stage.ledger}
 
 
 def reject_files(manifest: Manifest) -> list[str]:

@@ -12,6 +12,7 @@ contents is removed if its entries are found again after it. Files are UTF-8, or
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_right
 from collections import deque
@@ -24,7 +25,7 @@ from pyarrow import fs
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.options import ReadOptions
-from transforms.sources.streams import Damaged, chunks
+from transforms.sources.streams import REMEDY, Damaged, chunks, wide_encoding
 from transforms.sources.text import clean, lines_of, plain_text, tidy, unwrap, without_typewriter_marks, wrap_width
 
 PUBLIC_DOMAIN = "public domain"
@@ -183,6 +184,10 @@ _DECLARED_ENCODING = re.compile(
 
 def text_of(data: bytes) -> str:
     """A text file's text. Raises UnicodeDecodeError if it is not UTF-8 and declares no other encoding."""
+    if encoding := wide_encoding(data):
+        return data.decode(encoding)
+    if suspected := suspected_encoding(data):  # ASCII in UTF-16 is also UTF-8, with NULs
+        raise UnicodeDecodeError("utf-8", data, 0, 1, suspected)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -204,10 +209,11 @@ class Text:
     """A text file is one document."""
 
     name = "text"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
-        return TEXT_FILE.search(path) is not None and is_text(head)
+        readable = is_text(head) or is_utf8(head) or suspected_encoding(head)
+        return TEXT_FILE.search(path) is not None and bool(readable)
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         return [Segment(0, file.size)]
@@ -248,14 +254,33 @@ def is_text(head: bytes) -> bool:
     return not re.search(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]", head)
 
 
+def is_utf8(head: bytes) -> bool:
+    """Whether bytes begin a text in UTF-8; a NUL in it is a character like others, which `clean` removes."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def suspected_encoding(data: bytes) -> str:
+    """UTF-16LE or UTF-16BE if a text looks like that, without a byte order mark: nearly every second byte is NUL."""
+    head = data[:4096]
+    nuls = head[::2].count(0), head[1::2].count(0)
+    if max(nuls) < max(2, len(head) // 3) or min(nuls) > len(head) // 20:
+        return ""
+    return "UTF-16BE" if nuls[0] > nuls[1] else "UTF-16LE"
+
+
 def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
     """Text that is not UTF-8. `where` names the file and its member or line; `byte` is an offset in the stored file."""
     data = bytes(error.object)
-    what = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else f"0x{data[error.start]:02x}"
-    message = (
-        f"{where} is not UTF-8: {what} at byte {byte:,}; "
-        "convert it (iconv -f WINDOWS-1252 -t UTF-8) or pass --on-corrupt=skip"
-    )
+    what, encoding = f"0x{data[error.start]:02x} at byte {byte:,}", "WINDOWS-1252"
+    if suspected := suspected_encoding(data):
+        what, encoding = f"it seems to be {suspected} without a byte order mark", suspected
+    message = f"{where} is not UTF-8: {what}; convert it (iconv -f {encoding} -t UTF-8) or pass --on-corrupt=skip"
+    if wide := wide_encoding(data):
+        message = f"{where} is not {wide.upper()}, which its first bytes promise, at byte {byte:,}; {REMEDY}"
     return Corrupt("bad_utf8", byte, message, data[max(0, error.start - 80) : error.start + 80].decode("latin-1"))
 
 

@@ -32,7 +32,7 @@ from pyarrow import fs
 from schemas.errors import UserError
 from schemas.storage.addresses import filesystem_of, is_address, parse, without_secrets
 from schemas.storage.errors import StorageError
-from transforms.sources.books import is_text
+from transforms.sources.books import is_text, suspected_encoding
 from transforms.sources.formats import FORMAT_OBJECTS, Format, InputFile
 from transforms.sources.streams import BLOCK, Damaged, read_head
 
@@ -156,12 +156,12 @@ class _Found(NamedTuple):
 
 def locate(given: str) -> tuple[fs.FileSystem, str]:
     """The filesystem of a given path or address, and the path or glob within it."""
-    if not is_address(given):
-        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(given))
-    address = parse(given)
-    wildcard = _WILDCARD.search(address.rest)
-    fixed = address.rest[: wildcard.start()] if wildcard else address.rest
     try:
+        if not is_address(given):
+            return filesystem_of(given)
+        address = parse(given)
+        wildcard = _WILDCARD.search(address.rest)
+        fixed = address.rest[: wildcard.start()] if wildcard else address.rest
         filesystem, path = filesystem_of(str(address._replace(rest=fixed)))
     except StorageError as error:
         raise InputError(str(error)) from None
@@ -308,6 +308,8 @@ def _unknown(found: _Found, input_format: str | None) -> str:
     hint = ""
     if re.match(rb"\s*\[", head):
         hint = "; a JSON array must become one object a line (jq -c '.[]')"
+    elif suspected := suspected_encoding(head):
+        hint = f"; it seems to be {suspected} without a byte order mark; convert it (iconv -f {suspected} -t UTF-8)"
     elif is_text(head):
         hint = "; --input-format=text reads it as a book"
     return f"{begins} is of no known format; {_CHOICES}{hint}"

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import NamedTuple, Protocol
 
 from pyarrow import fs
 
-from transforms.sources.books import book_of, empty_file, not_utf8, too_large
+from transforms.sources.books import book_of, empty_file, not_utf8, suspected_encoding, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import Line, is_plain, lines, split_lines
@@ -78,12 +77,12 @@ class JsonLines:
     """A line is a document."""
 
     name = "jsonl"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         if not _JSON_LINES_FILE.search(path):
             return False
-        first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+        first, newline, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n").partition(b"\n")
         if not newline:  # the beginning of a long line, or an empty file
             return not first or re.match(rb'\{\s*"', first) is not None
         try:
@@ -159,6 +158,8 @@ def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, 
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if suspected := suspected_encoding(data):
+            return not_utf8(where, stored, UnicodeDecodeError("utf-8", data, 0, 1, suspected))
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
         return Corrupt("bad_record", stored + byte if exact else stored, message, text[:200])
@@ -169,19 +170,18 @@ def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, 
 
 def _item(line: Line, where: str, *, file: InputFile, options: ReadOptions, exact: bool) -> Item:
     column = options.text_column
-    remedy = f"write one object a line, with its text in {column!r}"
+    remedy = f"write one object a line, with its text in {column!r}, or pass --on-corrupt=skip"
     record = object_of(line, where, exact=exact, remedy=remedy)
     if not isinstance(record, dict):
         return record
     excerpt = line.data[:800].decode("utf-8", "replace").removeprefix("\ufeff")[:200]
-    column = options.text_column
-    if column not in record:
-        return Corrupt("bad_record", line.stored, f"{where} has no {column!r}; {columns_remedy(record)}", excerpt)
-    value = record[column]
+    value = record.get(column, "")
     if value is None:
         return Filtered("no_text")
-    if not isinstance(value, str):
-        message = f"{where} holds no text in {column!r} but {type(value).__name__}; {columns_remedy(record)}"
+    if column not in record or not isinstance(value, str):
+        texts = [name for name, each in record.items() if isinstance(each, str) and name != column]
+        what = f"holds {_kind_of(value)}, not text, in its field" if column in record else "has no"
+        message = f"{where} {what} {column!r}; {column_remedy(column, texts)}"
         return Corrupt("bad_record", line.stored, message, excerpt)
     return document_of(value, provenance_of(record), file=file, position=line.start)
 
@@ -202,7 +202,16 @@ def _values(text: str) -> int:
     return values
 
 
-def columns_remedy(names: Mapping[str, object] | list[str]) -> str:
-    """What to do about a missing column: name one of the existing ones."""
-    shown = ", ".join(repr(name[:100]) for name in islice(names, 20))
-    return f"name its text with --text-column (it has {shown or 'no columns'})"
+def _kind_of(value: object) -> str:
+    """What a JSON value is called."""
+    kinds = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds[type(value)]
+
+
+def column_remedy(column: str, others: Sequence[str]) -> str:
+    """What to do about a column that is missing or holds no text; `others` are those that do hold text."""
+    shown = ", ".join(repr(name[:100]) for name in others[:20])
+    write = (
+        f"name its text with --text-column (it has {shown})" if shown else f"write its text as a string in {column!r}"
+    )
+    return f"{write}, or pass --on-corrupt=skip"

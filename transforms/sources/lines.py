@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyarrow import fs
 
 from transforms.sources.formats import InputFile, Segment
-from transforms.sources.streams import Damaged, chunks, codec_of
+from transforms.sources.streams import Damaged, chunks, codec_of, wide_encoding
 
 EXCERPT_BYTES = 200
 
@@ -23,9 +23,10 @@ class Line(NamedTuple):
 
 
 def is_plain(filesystem: fs.FileSystem, path: str) -> bool:
-    """Whether a file is not compressed, so that it can be read from any byte on."""
+    """Whether a file is not compressed, and not UTF-16 or UTF-32, so that it can be read from any byte on."""
     with filesystem.open_input_file(path) as file:
-        return codec_of(path, file.read(1 << 16)) == "none"
+        head = file.read(1 << 16)
+    return codec_of(path, head) == "none" and not wide_encoding(head)
 
 
 def split_lines(filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:

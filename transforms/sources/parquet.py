@@ -3,8 +3,10 @@
 Ids: "<file name>:<row>", the row counted in the file from 0. Title, address and licence are taken from columns with a
 usual name, the collection as for JSON lines. Files are split between row groups.
 
-Text is read as a dictionary, so that a value shared by a million rows is in memory once. Pages are measured before they
-are read, because the sizes in the footer cannot be trusted.
+Rows are read in batches of about BATCH_BYTES, whatever the size of a row group. A column whose pages all refer to a
+dictionary is read as one, so that a value shared by a million rows is in memory once; other pages are not, because
+Arrow would gather their values in it. Pages are measured before they are read, because the sizes in the footer cannot
+be trusted.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,14 +25,16 @@ from transforms.activity import note_read
 from transforms.sources.books import empty_file, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Filtered, Item, Record, items_of
-from transforms.sources.jsonlines import LONGEST_FIELD, columns_remedy, document_of, provenance_of
+from transforms.sources.jsonlines import LONGEST_FIELD, column_remedy, document_of, provenance_of
 from transforms.sources.options import ReadOptions
 from transforms.sources.streams import REMEDY
 
 MAGIC = b"PAR1"
 BATCH_BYTES = 1 << 24
 MIN_LARGEST_PAGE = 1 << 26
-"""The most bytes of a page, or 8 times --max-document-bytes if more: writers put up to 1,024 documents into a page."""
+PAGE_FACTOR = 8
+"""The most bytes of a page, or this many times --max-document-bytes if more: writers put up to 1,024 documents into a
+page, and Arrow has a page in memory as a whole."""
 _BROKEN = (pa.ArrowException, OSError, ValueError, IndexError, OverflowError)
 PROVENANCE_COLUMNS = ("title", "url", "source_url", "licence", "license", "pile_set_name")
 _NESTED = ("meta", "metadata")
@@ -42,7 +46,7 @@ class Parquet:
     """A row is a document."""
 
     name = "parquet"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         return head.startswith(MAGIC) if head else _PARQUET_FILE.search(path) is not None
@@ -78,21 +82,17 @@ class Parquet:
             return
         with parquet:
             column = options.text_column
-            names = parquet.schema_arrow.names
-            kind = parquet.schema_arrow.field(column).type if names.count(column) == 1 else None
-            if kind is None or not _is_text(kind):
-                what = "has no" if kind is None else f"holds {kind}, not text, in its"
-                message = f"{file.path!r} {what} column {column!r}; {columns_remedy(names)}"
-                yield Corrupt("bad_record", 0, message)
+            schema = parquet.schema_arrow
+            if not _holds_text(schema, column):
+                if segment.start == 0:  # once for a file
+                    yield Corrupt("bad_record", 0, f"{file.path!r} {_without_text(schema, column)}")
                 return
-            columns = [column, *_provenance_columns(parquet.schema_arrow, but=column)]
-            parquet = _open(filesystem, file, dictionaries=columns, metadata=parquet.metadata)
+            columns = [column, *_provenance_columns(schema, but=column)]
             row = 0
             for group, start in enumerate(starts):
-                rows = parquet.metadata.row_group(group).num_rows
                 if segment.start <= start < segment.end:
-                    yield from _row_group(filesystem, parquet, group, columns, row, start, file, options)
-                row += rows
+                    yield from _row_group(filesystem, parquet.metadata, group, columns, row, start, file, options)
+                row += parquet.metadata.row_group(group).num_rows
 
 
 PARQUET = Parquet()
@@ -144,13 +144,23 @@ def _provenance_columns(schema: pa.Schema, *, but: str) -> list[str]:
     return found
 
 
+def _without_text(schema: pa.Schema, column: str) -> str:
+    """What is wrong with the column of the text, and what to do."""
+    texts = [name for name in schema.names if _holds_text(schema, name)]
+    found = [str(schema.field(index).type) for index in schema.get_all_field_indices(column)]
+    what = {0: "has no", 1: f"holds {''.join(found)[:100]}, not text, in its"}.get(
+        len(found), f"has {len(found)} times the"
+    )
+    return f"{what} column {column!r}; {column_remedy(column, texts)}"
+
+
 def _holds_text(schema: pa.Schema, name: str) -> bool:
     return schema.names.count(name) == 1 and _is_text(schema.field(name).type)
 
 
 def _row_group(
     filesystem: fs.FileSystem,
-    parquet: pq.ParquetFile,
+    footer: pq.FileMetaData,
     group: int,
     columns: list[str],
     row: int,
@@ -158,24 +168,28 @@ def _row_group(
     file: InputFile,
     options: ReadOptions,
 ) -> Iterator[Record]:
-    metadata = parquet.metadata.row_group(group)
+    metadata = footer.row_group(group)
     first, end = row, row + metadata.num_rows
-    stored = sum(metadata.column(index).total_compressed_size for index in range(metadata.num_columns))
-    limit = max(MIN_LARGEST_PAGE, 8 * options.max_document_bytes)
+    limit = max(MIN_LARGEST_PAGE, PAGE_FACTOR * options.max_document_bytes)
     try:
+        chunks = [metadata.column(index) for index in range(metadata.num_columns)]
+        stored = sum(each.total_compressed_size for each in chunks)
         with filesystem.open_input_file(file.path) as source:
-            row_bytes = max(
-                largest_row(source, metadata.column(index), limit=limit)
-                for index in range(metadata.num_columns)
-                if metadata.column(index).path_in_schema in columns
-            )
-        batch_rows = max(1, min(1024, int(BATCH_BYTES / max(1, row_bytes))))
-        for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
-            note_read(start + stored * (row - first) // metadata.num_rows)
-            leaves = [_Leaf(path, batch) for path in columns]
-            for index in range(batch.num_rows):
-                yield _record(leaves, index, row, start, file, options)
-                row += 1
+            pages = {each.path_in_schema: measure(source, each) for each in chunks if each.path_in_schema in columns}
+        if (page := max(each.largest for each in pages.values())) > limit:
+            what = f"has a page of {page:,} bytes in the row group at byte {start:,}, more than {limit:,}"
+            remedy = f"write smaller pages, raise --max-document-bytes (to {-(-page // PAGE_FACTOR):,})"
+            yield Corrupt("corrupt", start, f"{file.path!r} {what}; {remedy} or pass --on-corrupt=skip")
+            return
+        shared = [path for path, each in pages.items() if each.are_shared]
+        batch_rows = max(1, min(1024, int(BATCH_BYTES / max(1, *(each.row_bytes for each in pages.values())))))
+        with _open(filesystem, file, dictionaries=shared, metadata=footer) as parquet:
+            for batch in parquet.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
+                note_read(start + stored * (row - first) // metadata.num_rows)
+                leaves = [_Leaf(path, batch) for path in columns]
+                for index in range(batch.num_rows):
+                    yield _record(leaves, index, row, start, file, options)
+                    row += 1
         if row != end:
             raise ValueError(f"{end - row:,} of its rows are missing")
     except _BROKEN as error:
@@ -219,19 +233,31 @@ def _record(leaves: list[_Leaf], index: int, row: int, start: int, file: InputFi
 # ---- Pages
 
 _HEADER_BYTES = 1 << 16  # of a page's header, with the statistics in it
-_UNCOMPRESSED, _COMPRESSED = (2,), (3,)  # the fields of PageHeader in parquet.thrift
-_VALUES = ((5, 1), (8, 1))  # num_values of a data page, of either version
+_TYPE, _UNCOMPRESSED, _COMPRESSED = (1,), (2,), (3,)  # the fields of PageHeader in parquet.thrift
+_DATA_PAGES = {0: ((5, 1), (5, 2)), 3: ((8, 1), (8, 4))}  # by type: the number of values, and their encoding
+_IN_DICTIONARY = (2, 8)
+_DELTA_BYTE_ARRAY = 7  # a value repeats the beginning of the one before it
 
 
-def largest_row(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, *, limit: int) -> float:
-    """The average bytes of a value of a column, in the page where that is largest, by the headers of the pages.
+class Pages(NamedTuple):
+    """What the headers of a column's pages in a row group say.
 
-    So n rows take at most n times as many bytes, plus the two pages that they begin and end in. Arrow allocates the
-    memory that the headers claim. Raises ValueError if a page has more than `limit` bytes.
+    `row_bytes`: n rows take at most n times as many bytes, plus the two pages that they begin and end in. `are_shared`:
+    all values are in a dictionary, which is read as one; then its size does not count.
     """
+
+    largest: int
+    row_bytes: float
+    are_shared: bool
+
+
+def measure(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> Pages:
+    """The pages of a column in a row group, by their headers: Arrow allocates the memory that those claim."""
     at = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)
     end = at + chunk.total_compressed_size
-    largest = 0.0
+    dictionary = largest = 0
+    average = 0.0
+    encodings: set[int] = set()
     while at < end:
         source.seek(at)
         header = source.read(min(_HEADER_BYTES, end - at))
@@ -242,13 +268,17 @@ def largest_row(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, *, limit: 
         uncompressed, compressed = fields.get(_UNCOMPRESSED, -1), fields.get(_COMPRESSED, -1)
         if uncompressed < 0 or compressed < 0:
             raise ValueError(f"the header of its page at byte {at:,} is damaged")
-        if uncompressed > limit:
-            raise ValueError(f"a page of {uncompressed:,} bytes; write it in smaller pages")
-        values = next((fields[path] for path in _VALUES if path in fields), 0)
-        if values:  # 0 for a dictionary, whose values are not copied
-            largest = max(largest, uncompressed / values)
+        largest = max(largest, uncompressed)
+        if told := _DATA_PAGES.get(fields.get(_TYPE, -1)):
+            values, encoding = (fields.get(each, 0) for each in told)
+            encodings.add(encoding)
+            average = max(average, uncompressed / (1 if encoding == _DELTA_BYTE_ARRAY else max(values, 1)))
+        else:
+            dictionary = max(dictionary, uncompressed)
         at += size + compressed
-    return largest
+    are_shared = encodings <= {*_IN_DICTIONARY}
+    in_both = not are_shared and not encodings.isdisjoint(_IN_DICTIONARY)
+    return Pages(largest, max(average, dictionary if in_both else 0), are_shared)
 
 
 def thrift_integers(data: bytes) -> tuple[dict[tuple[int, ...], int], int]:

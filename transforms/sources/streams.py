@@ -2,15 +2,19 @@
 
 Libraries that open compressed files tend to stop silently at the end of the file. Here a file that ends inside a
 stream, holds damaged data, or has bytes after a stream that begin no other stream raises `Damaged`.
+
+UTF-16 and UTF-32 that begin with a byte order mark are given as UTF-8, whatever is read: text, JSON lines or XML.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from itertools import chain
 
 import pyarrow as pa
 import zstandard
@@ -45,15 +49,23 @@ SUFFIXES = {".bz2": "bz2", ".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".zstd
 
 BZ2_START_BYTES = 10
 
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # begins as that of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_MARK_BYTES = 4
+
 REMEDY = "fetch it again or pass --on-corrupt=skip"
 
 
 class Damaged(Exception):
     """A defect of an input file.
 
-    `reason` is "truncated" (the file ends inside a stream) or "corrupt" (a stream cannot be decompressed, or the bytes
-    after it begin no other). `byte` is the offset in the stored file. `resume` is where `chunks` can continue, None if
-    nothing after the damage can be read.
+    `reason` is "truncated" (the file ends inside a stream), "corrupt" (a stream cannot be decompressed, or the bytes
+    after it begin no other) or "bad_utf8" (it is not in the encoding that its first bytes name). `byte` is the offset
+    in the stored file. `resume` is where `chunks` can continue, None if nothing after the damage can be read.
     """
 
     def __init__(self, path: str, reason: str, byte: int, what: str, *, resume: int | None = None) -> None:
@@ -89,14 +101,67 @@ def chunks(
     Plain files: exactly these bytes. bz2: the blocks whose first bit is in the range, each as a whole. gzip and zstd
     cannot be entered in the middle: the whole file belongs to the range that begins at 0. The offset is that of the
     bytes (plain), of their block (bz2), or of the piece of compressed input that gave them; it does not depend on the
-    range. Raises Damaged; the bytes before it are good.
+    range. Raises Damaged; the bytes before it are good. What is not UTF-8 by its mark (`wide_encoding`) has to be read
+    from its beginning.
     """
-    for offset, data in _chunks(filesystem, path, start, end):
+    pieces = _stored_chunks(filesystem, path, start=start, end=end)
+    for offset, data in pieces if start else _as_utf8(path, pieces):
         note_read(offset)
         yield offset, data
 
 
-def _chunks(filesystem: fs.FileSystem, path: str, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
+def wide_encoding(head: bytes) -> str:
+    """The encoding that the first bytes of a text name, if that is UTF-16 or UTF-32; otherwise nothing."""
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
+
+
+def is_wide(filesystem: fs.FileSystem, path: str) -> bool:
+    """Whether `chunks` gives other bytes than are stored or compressed, so that a file cannot be entered later on."""
+    head = b""
+    with suppress(Damaged):
+        for _, data in _stored_chunks(filesystem, path):
+            head += data[:_MARK_BYTES]
+            if len(head) >= _MARK_BYTES:
+                break
+    return bool(wide_encoding(head))
+
+
+def _as_utf8(path: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The pieces of a text as UTF-8, if they begin with the mark of another encoding."""
+    first: list[tuple[int, bytes]] = []
+    fault = None
+    try:
+        while sum(len(data) for _, data in first) < _MARK_BYTES and (piece := next(pieces, None)):
+            first.append(piece)
+    except Damaged as damaged:
+        fault = damaged
+    encoding = wide_encoding(b"".join(data for _, data in first))
+    if fault or not encoding:
+        yield from first
+        if fault:
+            raise fault
+        yield from pieces
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    offset = 0
+    try:
+        for offset, data in chain(first, pieces):
+            if text := decoder.decode(data):
+                yield offset, text.encode()
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        is_cut = error.reason in ("truncated data", "unexpected end of data")
+        reason, what = ("truncated", "ends inside a character of") if is_cut else ("bad_utf8", "is not")
+        raise Damaged(path, reason, offset, f"{what} {encoding.upper()}, which its first bytes promise,") from None
+    except Damaged as damaged:
+        damaged.resume = None  # what follows need not begin with a whole character
+        raise
+
+
+def _stored_chunks(
+    filesystem: fs.FileSystem, path: str, *, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """The same, in whatever encoding it is stored."""
     with filesystem.open_input_file(path) as file:
         source = _Input(file)
         codec = codec_of(path, source.take(PIECE))

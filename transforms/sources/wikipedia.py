@@ -22,7 +22,7 @@ from pyarrow import fs
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
 from transforms.sources.options import ReadOptions
-from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, read_head
+from transforms.sources.streams import REMEDY, Damaged, chunks, codec_of, is_wide, read_head
 from transforms.sources.wikitext import Site, TooComplex, plain_text
 
 NOT_AN_ARTICLE = "not_an_article"
@@ -87,7 +87,7 @@ class WikipediaXml:
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         try:
-            divisible = _codec(filesystem, file.path) in ("none", "bz2")
+            divisible = _codec(filesystem, file.path) in ("none", "bz2") and not is_wide(filesystem, file.path)
         except Damaged:
             divisible = False
         step = max(1, target_bytes) if divisible else max(1, file.size)
@@ -219,7 +219,7 @@ def _pages(
     filesystem: fs.FileSystem, path: str, segment: Segment, limit: int
 ) -> Iterator[_RawPage | Rejected | Corrupt]:
     """The pages that begin in a segment, in order, and the defects in and between them; one page in memory."""
-    exact = _codec(filesystem, path) == "none"
+    exact = _codec(filesystem, path) == "none" and not is_wide(filesystem, path)
     size = filesystem.get_file_info(path).size
     ending = b""
     start: int | None = segment.start

@@ -34,6 +34,7 @@ _TITLE = re.compile(rb" ?= (?!=)(.*[^ =]) = ?\r?")
 _HEADING = re.compile(r" ?(?:= ){1,10}(?!= )(.*[^ =])(?: =){1,10} ?")
 _HEAD = re.compile(rb"(?:[ \r]*\n){0,3} ?= (?!=)[^\n]*[^ =\n] = ?\r?\n")
 _TEXT_FILE = re.compile(r"\.(?:txt|text|raw|tokens)(?:\.(?:gz|bz2|zst|zstd))?$", re.IGNORECASE)
+_MARK = b"\xef\xbb\xbf"
 _BLANK_LINE_BYTES = 4  # at most: " \r\n"
 
 
@@ -83,7 +84,7 @@ class WikiTextCorpus:
     version = 1
 
     def recognises(self, path: str, head: bytes) -> bool:
-        return _TEXT_FILE.search(path) is not None and _HEAD.match(head) is not None
+        return _TEXT_FILE.search(path) is not None and _HEAD.match(head.removeprefix(_MARK)) is not None
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         return split_lines(filesystem, file, target_bytes=target_bytes)
@@ -111,6 +112,8 @@ class WikiTextCorpus:
             for line in lines(filesystem, file.path, start=first, limit=options.max_document_bytes, within=within):
                 if not (reading or whole) and line.start >= segment.end:
                     break
+                if line.start == 0 and line.data.startswith(_MARK):
+                    line = line._replace(data=line.data[len(_MARK) :], stored=line.stored + len(_MARK))
                 if after_blank and _TITLE.fullmatch(line.data) and line.start >= segment.start:
                     if article.begun:
                         yield partial(_item, article, file, options, exact=exact)
