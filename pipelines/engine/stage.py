@@ -217,7 +217,7 @@ def location(**options: Any) -> Any:
 def locations(stage: Stage) -> dict[str, str]:
     """The fields of a stage that may say where a dataset lies."""
     found = {each.name: getattr(stage, each.name) for each in fields(stage) if "location" in each.metadata}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if isinstance(value, str)}
+    return {name: value for name, value in found.items() if value and isinstance(value, str)}
 
 
 def files_named(unit: Any) -> list[str]:
