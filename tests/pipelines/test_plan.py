@@ -508,7 +508,7 @@ def test_long_documents_of_a_sample_are_cut(monkeypatch):
     monkeypatch.setattr(parse_steps, "SAMPLE_TEXT", 6)
     long = document_row("d:long", "One two.\nThree four.\nFivesixseveneight")
     rows = pa.Table.from_pylist([document_row("d:short", "Short."), long], schema=DOCUMENTS)
-    found = parse_steps.Parse("phrasemill", ()).shorter(rows).select(["doc_id", "text"]).to_pylist()
+    found = parse_steps.Parse("phrasemill", (), "").shorter(rows).select(["doc_id", "text"]).to_pylist()
     assert [(each["doc_id"], each["text"]) for each in found] == [
         ("d:short", "Short."),
         ("d:long~0", "One two.\n"),
