@@ -72,8 +72,6 @@ MOST_READ = 256 << 20
 """Bytes in memory of the datasets from which parts are taken."""
 PIECES, LEAST_SHARDS = 64, 8
 """Into how many a shard is cut, where shards need not mirror those of another dataset; shards of a part, at least."""
-FIRST_OF, LARGE = 8, 1 << 17
-"""Among so many times its pieces the first part has those of at most so many bytes: a piece may be one long book."""
 BYTES_A_ROW = 250
 """Memory of a worker for each row that a unit has beyond those of the sample's."""
 BEAM_SECONDS = {-1: 2.0, 0: 4.0, 1: 8.0}
@@ -280,8 +278,8 @@ class Pieces:
     A piece is a shard of each; where there is one dataset, some rows of a shard, of which larger shards are made.
     """
 
-    def __init__(self, sources: Mapping[str, Dataset], *, first: int) -> None:
-        """`first`: how many pieces the first part has. It must be done, so large pieces are not in it if others are."""
+    def __init__(self, sources: Mapping[str, Dataset], stage: Stage) -> None:
+        """`stage`: the first one that reads them."""
         self._sources, self._apart = sources, len(sources) == 1
         shards = [each.manifest.shards for each in sources.values()]
         found: list[tuple[int, int, int, int, list[pa.Table]]] = []
@@ -290,6 +288,8 @@ class Pieces:
             if read > MOST_READ:
                 break
             tables = [each.table(own[number]) for each, own in zip(sources.values(), shards, strict=True)]
+            if self._apart:
+                tables = [stage.shorter(tables[0])]
             here, rows = nbytes(tables), max(tables[0].num_rows, 1)
             read, seen, self._largest = read + here, seen + shards[0][number].bytes, max(self._largest, here)
             step = -(-rows // PIECES) if self._apart else rows
@@ -297,11 +297,6 @@ class Pieces:
                 pieces = [table.slice(cut * step, step) if self._apart else table for table in tables]
                 found.append((rank, turn, number, cut, pieces))
         found.sort(key=lambda piece: piece[:2])
-        sizes = {place: max(nbytes(found[place][-1]), LARGE) for place in range(min(FIRST_OF * first, len(found)))}
-        smallest = sorted(sizes, key=lambda place: sizes[place])[:first]
-        found = [found[place] for place in smallest] + [
-            piece for place, piece in enumerate(found) if place not in smallest
-        ]
         self._pieces = [(number, cut, tables) for _, _, number, cut, tables in found]
         self._all = len({number for number, _, _ in self._pieces}) == len(shards[0])
         self.sizes = [nbytes(tables) or 1 for _, _, tables in self._pieces]
@@ -717,7 +712,7 @@ def plan(
             builds, sampled = builds[1:], sampled[1:]
         if builds:
             ordered = {uri: each for uri, each in sources.items() if each.manifest.kind.order == "source"}
-            pieces = Pieces(ordered or sources, first=workers)
+            pieces = Pieces(ordered or sources, sampled[0].stages[0])
 
             def run(number: int) -> Part:
                 part = pieces.take(number, folder / f"part{number}", workers=workers)

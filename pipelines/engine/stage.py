@@ -32,6 +32,8 @@ from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from pipelines.engine.task_writer import TaskWriter
 
 T = TypeVar("T")
@@ -186,6 +188,10 @@ class Stage(ABC):
     def sample(self, folder: Folder) -> Stage:
         """The same stage for `--plan`: small units of raw input; what cannot be split is copied in part to `folder`."""
         return self
+
+    def shorter(self, rows: Table) -> Table:
+        """Rows of the dataset that it reads, for `--plan`: those that take long are cut."""
+        return rows
 
     def size(self, unit: Any) -> float:
         """How much raw input a unit reads, in a measure that is the same for all; 0 if it reads datasets alone."""

@@ -6,7 +6,7 @@ import functools
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -24,6 +24,9 @@ from schemas.storage.parquet import read_parquet
 from transforms.activity import begin_call, parsed, parsed_share
 from transforms.parsing.interface import ParsedSentence, Parser
 from transforms.parsing.registry import load_parser, needs_torch
+
+SAMPLE_TEXT = 1 << 14
+"""For `--plan`: characters of a document, about; longer ones are cut. A slow parser takes seconds for these."""
 
 
 class DocumentShard(NamedTuple):
@@ -64,6 +67,14 @@ class Parse(Stage):
                     "here; give both the same model and libraries"
                 )
 
+    def shorter(self, rows: pa.Table) -> pa.Table:
+        found: list[dict[str, Any]] = []
+        for row in rows.to_pylist():
+            pieces = [*_pieces(row["text"])]
+            parts = [{"doc_id": f"{row['doc_id']}~{n}", "text": text, "links": []} for n, text in enumerate(pieces)]
+            found += [{**row, **part} for part in parts] if len(parts) > 1 else [row]
+        return pa.Table.from_pylist(found, schema=rows.schema)
+
     def process(self, unit: DocumentShard, write: TaskWriter) -> None:
         with write.busy("loading the parser"):
             parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
@@ -85,6 +96,16 @@ class Parse(Stage):
         write.counters["tokens"] += len(rows.tags)
         # One row group, because readers take a whole shard.
         write.table("train", rows.table(), row_group_rows=1 << 30)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A text in pieces of about SAMPLE_TEXT characters, cut at line breaks where there are some."""
+    start = 0
+    while len(text) - start > 2 * SAMPLE_TEXT:
+        end = text.find("\n", start + SAMPLE_TEXT, start + 2 * SAMPLE_TEXT) + 1 or start + SAMPLE_TEXT
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter) -> None:

@@ -6,12 +6,14 @@ import gzip
 import itertools
 import json
 import random
+import threading
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from literal import chain_of, dump, run_here
+from literal import chain_of, document_row, dump, run_here
 from pyarrow import fs
 from toy import word_count
 
@@ -22,10 +24,13 @@ from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.machine import available_memory
 from pipelines.engine.plan import Figures, Forecast, Line, Part, Plan, grow, linear, power, spread
+from pipelines.engine.stage import StageError
 from pipelines.stages import extract, mentions
+from pipelines.stages import parse as parse_steps
 from pipelines.stages.count import Select
 from pipelines.stages.mentions import SqlFile
 from schemas.kinds import KINDS
+from schemas.kinds.documents import DOCUMENTS
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from transforms.reports.figures import between, roughly, rounded, size
@@ -482,3 +487,32 @@ def test_a_plan_for_a_cluster_has_no_time_of_its_own(tales, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "of a core of a machine like this one" in said
     assert "  time\n" not in said
+
+
+def test_a_part_that_takes_too_long_is_given_up():
+    runs: list[int] = []
+    ended = threading.Event()
+
+    def run(number: int) -> Part:
+        runs.append(number)
+        if len(runs) == 2:
+            assert ended.wait(60)
+            raise StageError("the run was stopped")
+        return Part(Folder("x"), float(number), seconds=0.001)
+
+    assert [part.size for part in grow(run, [1.0] * 9, first=1, seconds=0.5, stop=ended.set)] == [1.0]
+    assert len(runs) == 2
+
+
+def test_long_documents_of_a_sample_are_cut(monkeypatch):
+    monkeypatch.setattr(parse_steps, "SAMPLE_TEXT", 6)
+    long = document_row("d:long", "One two.\nThree four.\nFivesixseveneight")
+    rows = pa.Table.from_pylist([document_row("d:short", "Short."), long], schema=DOCUMENTS)
+    found = parse_steps.Parse("phrasemill", (), "").shorter(rows).select(["doc_id", "text"]).to_pylist()
+    assert [(each["doc_id"], each["text"]) for each in found] == [
+        ("d:short", "Short."),
+        ("d:long~0", "One two.\n"),
+        ("d:long~1", "Three four.\n"),
+        ("d:long~2", "Fivesi"),
+        ("d:long~3", "xseveneight"),
+    ]
