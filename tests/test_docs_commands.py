@@ -135,6 +135,7 @@ def test_steps_of_a_block(text, steps):
     [
         ("parse: 3 units, 24 s, 20,282 tokens/s", "parse: 3 units, 1 min 2 s, 9 tokens/s", True),
         ("parse: 3 units, 24 s", "parse: 0/3 units, 9 sentences/s\nparse: 3 units, 2 s", True),
+        ("parse: 3 units, 24 s", "parse: 28.9 %, 0/3 units, 1 sentences/s\nparse: 3 units, 2 s", True),
         ("parse: 3 units, 24 s", "parse: 4 units, 24 s", False),
         ("tokens/s: parse 20,282, count 9", "tokens/s: parse 1, count 1", True),
         ("phrases  100,000  out  1 shard, 1.1 MB", "phrases 100,000 out 1 shard, 1.2 GB", True),

@@ -8,10 +8,9 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.storage.folder import AtomicFile, Folder
-
-_CHECK = "`python -m schemas.check` says what is damaged"
 
 
 def parquet_file(folder: Folder, name: str, schema: pa.Schema | None = None, **options: Any) -> pq.ParquetFile:
@@ -25,9 +24,11 @@ def parquet_file(folder: Folder, name: str, schema: pa.Schema | None = None, **o
     except pa.ArrowInvalid as error:
         if schema is None:
             raise
-        raise UserError(f"{folder}/{name}: cannot be read ({' '.join(str(error).split())}); {_CHECK}") from error
+        raise UserError(
+            f"{folder}/{name}: cannot be read ({' '.join(str(error).split())}); {_check(folder)}"
+        ) from error
     if schema is not None and _columns(reader.schema_arrow) != _columns(schema):
-        raise UserError(f"{folder}/{name}: has other columns than its manifest says; {_CHECK}")
+        raise UserError(f"{folder}/{name}: has other columns than its manifest says; {_check(folder)}")
     return reader
 
 
@@ -78,3 +79,7 @@ def _leaves(arrow_schema: pa.Schema, wanted: Callable[[pa.Field], bool]) -> list
     for each in arrow_schema:
         visit(each.name, each)
     return found
+
+
+def _check(folder: Folder) -> str:
+    return f"{typed('schemas.check', folder)} says what is damaged"
