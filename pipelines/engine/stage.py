@@ -237,7 +237,7 @@ def published(manifest: Manifest) -> list[Shard]:
 
 def unit_sizes(stage: Stage, units: Sequence[Any]) -> list[float]:
     """The sizes of units, relative to each other: of raw input, or of the files that they name; all 1 if unknown."""
-    folders = [Folder(uri) for uri in locations(stage).values() if uri]
+    folders = [Folder(uri) for uri in locations(stage).values()]
     files = {file.path: file.bytes for each in folders if is_dataset(each) for file in published(read_manifest(each))}
     sizes = [
         stage.size(checked(stage.Unit, unit)) or sum(files.get(name, 0) for name in files_named(unit)) for unit in units
