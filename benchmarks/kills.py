@@ -2,10 +2,10 @@
 
     python -m benchmarks.kills --moments 20 --input enwiki-fragment.xml.bz2
 
-First the main job runs undisturbed. Then, for each of --moments seeded moments (a number of finished units, and a part
-of a second), a run is started and one of its workers, or the whole run, is killed by SIGKILL; a killed run is followed
-by `--resume`. Each must end with the same shards, side tables included. No unit with a completion record may be done
-again, and nothing may be left over.
+First both pipelines run undisturbed. Then, for each of --moments seeded moments (a number of finished units, and a part
+of a second), one of them is started, and one of its workers or its driver is killed by SIGKILL, or it is stopped by
+SIGINT or SIGTERM; a run that has ended is followed by `--resume`. Each must end with the same shards, side tables
+included. No unit with a completion record may be done again, and nothing may be left over.
 
     python -m benchmarks.kills --signals 300
 
@@ -44,7 +44,13 @@ from schemas.storage.folder import Folder
 from transforms.sources.sample import sample_inputs
 
 _MARK = f"PHRASEMILL_KILLS_{os.getpid()}"
-_DATASETS = ("", "-documents", "-sentences", "-phrases")
+_PIPELINES = {
+    "mine_contexts": ("", "-documents", "-sentences", "-phrases"),
+    "mine_mentions": ("", "-documents", "-mentions", "-aliases"),
+}
+"""The pipelines, and the ends of the names of their datasets."""
+_KILLS = {"the driver": signal.SIGKILL, "a worker": None, "the run by SIGINT": signal.SIGINT}
+_KILLS["the run by SIGTERM"] = signal.SIGTERM
 _DONE_BEFORE = re.compile(r"^(\w+): [\d,]+ units? \(([\d,]+) done before\)", re.MULTILINE)
 
 
@@ -67,79 +73,76 @@ class Outcome(NamedTuple):
     problems: list[str]
 
 
-def kept_units(output: Path) -> dict[str, int]:
+def kept_units(folders: Sequence[Path]) -> dict[str, int]:
     """The number of units with a completion record, by stage, in unfinished datasets."""
     counts: dict[str, set[str]] = {}
-    for suffix in _DATASETS:
-        for record in Path(f"{output}{suffix}").glob("_work/*/done/*.json"):
-            counts.setdefault(record.parent.parent.name, set()).add(record.name.split(".")[0])
+    for folder in folders:
+        for record in folder.glob("_work/*/done/*.json"):
+            counts.setdefault(f"{folder.name} {record.parent.parent.name}", set()).add(record.name.split(".")[0])
     return {stage: len(units) for stage, units in counts.items()}
 
 
-def finished_units(output: Path) -> int:
+def finished_units(folders: Sequence[Path]) -> int:
     """The number of units finished so far, in all datasets."""
-    done = sum(kept_units(output).values())
-    for suffix in _DATASETS:
+    done = sum(kept_units(folders).values())
+    for folder in folders:
         with contextlib.suppress(UserError):
-            done += sum(stage.units for stage in read_manifest(Folder(f"{output}{suffix}")).stages)
+            done += sum(stage.units for stage in read_manifest(Folder(str(folder))).stages)
     return done
 
 
-def left_over(output: Path, datasets: Sequence[str] = _DATASETS) -> list[str]:
+def left_over(folders: Sequence[Path]) -> list[str]:
     """Files that should not exist after a finished run."""
     return [
         f"{path} is left over"
-        for suffix in datasets
-        for path in sorted(Path(f"{output}{suffix}").rglob("*"))
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
         if path.name == "_work" or path.name.endswith(".part")
     ]
 
 
-def command(arguments: Sequence[str], output: Path, *flags: str) -> list[str]:
-    return [sys.executable, "-m", "pipelines.mine_contexts", *arguments, "--output", str(output), *flags]
-
-
-def kill_once(arguments: Sequence[str], output: Path, moment: Moment, whole: bool, choice: random.Random) -> Outcome:
-    """Start a run, kill a worker or all of it at a moment, and let it finish."""
-    run = subprocess.Popen(command(arguments, output), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while run.poll() is None and finished_units(output) < moment.units:
+def kill_once(
+    line: Sequence[str], folders: Sequence[Path], moment: Moment, kill: str, choice: random.Random
+) -> Outcome:
+    """Start a run, kill it or a worker at a moment, and let it finish."""
+    run = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and finished_units(folders) < moment.units:
         time.sleep(0.02)
     time.sleep(moment.seconds)
     problems: list[str] = []
     kept: dict[str, int] = {}
-    if run.poll() is not None:
-        killed = "nothing: the run had ended"
-    elif whole:
-        killed = "the run"
-        run.kill()
-        run.wait()
-        _wait_until_gone()
-        kept = kept_units(output)
-    else:
+    sent = _KILLS[kill]
+    if sent is None:
         while not (workers := _workers(run.pid)) and run.poll() is None:
             time.sleep(0.02)
-        killed = "a worker" if workers else "nothing: the run had ended"
         if workers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 choice.choice(workers).kill()
-    error = run.communicate()[1]
-    if whole and run.returncode == -signal.SIGKILL:
-        again = subprocess.run(command(arguments, output, "--resume"), capture_output=True, text=True, check=False)
+        elif run.poll() is not None:
+            kill = "nothing: the run had ended"
+    elif run.poll() is not None:
+        kill = "nothing: the run had ended"
+    else:
+        run.send_signal(sent)
+        run.wait()
+        _wait_until_gone()
+        kept = kept_units(folders)
+    error, code = run.communicate()[1], run.returncode
+    if sent and code in (-sent, 128 + sent):
+        again = subprocess.run([*line, "--resume"], capture_output=True, text=True, check=False)
         error, code = again.stderr, again.returncode
         said = {stage: int(n.replace(",", "")) for stage, n in _DONE_BEFORE.findall(error)}
         # A stage with all its records may have been closed; then it is not opened again.
         problems += [
-            f"{stage}: {n} units had a record, {said.get(stage)} were taken"
+            f"{stage}: {n} units had a record, {said[stage.split()[1]]} were taken"
             for stage, n in kept.items()
-            if said.get(stage, n) != n
+            if said.get(stage.split()[1], n) != n
         ]
-    else:
-        code = run.returncode
     if code:
         problems.append(f"exit status {code}: {error[-2000:]}")
     if alive := _processes():
         problems.append(f"processes {[each.pid for each in alive]} are left over")
-    return Outcome(moment, killed, sum(kept.values()), problems + left_over(output))
+    return Outcome(moment, kill, sum(kept.values()), problems + left_over(folders))
 
 
 def _processes() -> list[psutil.Process]:
@@ -223,7 +226,7 @@ def runs_to_stop(folder: Path) -> dict[str, Run]:
     """Both pipelines, in one process and in several, and what else a user may stop."""
     dump = ("--input", str(small_dump(folder / "small.xml")), "--shard-bytes", "4000")
     pool = (*dump, "--workers", "2")
-    contexts, mentions = _DATASETS, ("", "-documents", "-mentions", "-aliases")
+    contexts, mentions = _PIPELINES.values()
     return {
         "contexts": Run("pipelines.mine_contexts", dump, contexts),
         "contexts, 2 workers": Run("pipelines.mine_contexts", pool, contexts),
@@ -351,7 +354,11 @@ def is_whole(run: Run) -> bool:
 
 def _differs(run: Run, output: Path, expected: dict[str, str]) -> list[str]:
     same = harness.published(output, run.datasets) == expected
-    return ([] if same else ["the shards differ"]) + left_over(output, run.datasets)
+    return ([] if same else ["the shards differ"]) + left_over(_folders(output, run.datasets))
+
+
+def _folders(output: Path, datasets: Sequence[str]) -> list[Path]:
+    return [Path(f"{output}{suffix}") for suffix in datasets]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -367,24 +374,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if chosen.signals:
         return 1 if stop_many(chosen.signals, chosen.seed, folder, chosen.only or ()) else 0
-    reference = folder / "reference"
-    subprocess.run(command(rest, reference, "--overwrite"), check=True, stdout=subprocess.DEVNULL)
-    units, expected = finished_units(reference), harness.published(reference, _DATASETS)
-    print(f"undisturbed: {units} units, {len(expected)} files", flush=True)
+    lines: dict[str, list[str]] = {}
+    units: dict[str, int] = {}
+    expected: dict[str, dict[str, str]] = {}
+    for name, datasets in _PIPELINES.items():
+        lines[name] = [sys.executable, "-m", f"pipelines.{name}", *rest, "--output"]
+        reference = folder / f"{name}-reference"
+        subprocess.run([*lines[name], str(reference), "--overwrite"], check=True, stdout=subprocess.DEVNULL)
+        units[name] = finished_units(_folders(reference, datasets))
+        expected[name] = harness.published(reference, datasets)
+        print(f"{name}, undisturbed: {units[name]} units, {len(expected[name])} files", flush=True)
     choice = random.Random(chosen.seed)
     wrong = 0
-    for number in range(chosen.moments):
-        moment, output = Moment(choice.randrange(units), choice.random()), folder / "killed"
-        outcome = kill_once(rest, output, moment, number % 2 == 0, choice)
+    turns = itertools.cycle(itertools.product(_PIPELINES.items(), _KILLS))
+    for (name, datasets), kill in itertools.islice(turns, chosen.moments):
+        moment, output = Moment(choice.randrange(units[name]), choice.random()), folder / "killed"
+        folders = _folders(output, datasets)
+        outcome = kill_once([*lines[name], str(output)], folders, moment, kill, choice)
         problems = outcome.problems
-        if not problems and harness.published(output, _DATASETS) != expected:
+        if not problems and harness.published(output, datasets) != expected[name]:
             problems = ["the shards differ"]
         wrong += bool(problems)
         print(
-            f"{moment}: killed {outcome.killed}; {outcome.units_kept} units kept; {problems or 'the same'}", flush=True
+            f"{name}, {moment}: killed {outcome.killed}; {outcome.units_kept} units kept; {problems or 'the same'}",
+            flush=True,
         )
-        for suffix in _DATASETS:
-            shutil.rmtree(f"{output}{suffix}", ignore_errors=True)
+        for each in folders:
+            shutil.rmtree(each, ignore_errors=True)
     print(f"{chosen.moments - wrong} of {chosen.moments} ended with the same shards and nothing left over")
     return 1 if wrong else 0
 
