@@ -1,7 +1,7 @@
 """Runs the commands and the Python of README.md and docs/, and compares what they print with the pages.
 
     python scripts/docs_check.py                     # make docs-check: all pages, minutes
-    python scripts/docs_check.py docs/python.md ...  # some of them
+    python scripts/docs_check.py docs/python.md ...  # some of them; those that read out/contexts come after README.md
 
 In a page, an indented block that begins with a command, or with `$ `, is run line by line in bash; the lines after a
 `$ ` are what it prints. A fenced block of Python is run, and an indented block right after it is what it prints. `>>>`
@@ -139,13 +139,14 @@ def blocks(text: str) -> Iterator[Block]:
 _NUMBER = r"[\d,.]+"
 _SPAN = rf"(?:< )?{_NUMBER}(?:-{_NUMBER})?"
 _NOT_COMPARED = [
+    (r"(?m)^\d+ s of at most .*\n", ""),  # progress: more lines on a slow machine
     (r"(tokens/s: )[^\n]*", r"\1SPEEDS"),
     (rf"{_NUMBER} (\w+/s)\b", r"SPEED \1"),
     (rf"{_SPAN} (?:B|kB|MB|GB|TB)\b(?:-{_NUMBER} (?:B|kB|MB|GB|TB)\b)?", "SIZE"),
     (rf"(?:{_SPAN} (?:d|h|min|s)\b ?-?)+", "TIME "),
     (r"process \d+ (?:of \S+ )?on \S+", "PROCESS"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?", "DATE"),
-    (r"(?m)^\w+: (?:[\d.]+ %, )?\d+/\d+ units?, .*\n", ""),  # progress: more lines on a slow machine
+    (r"(?m)^\w+: (?:[\d.]+ %, )?\d+/\d+ units?, .*\n", ""),  # likewise
 ]
 
 
@@ -377,6 +378,7 @@ class Runner:
 
 def main(arguments: Sequence[str]) -> int:
     sys.path.insert(0, str(ROOT))
+    os.environ["HF_HUB_OFFLINE"] = "1"
     pages = [Path(each).resolve() for each in arguments] or PAGES
     with tempfile.TemporaryDirectory(prefix="docs-check-") as name:
         folder = Path(name).resolve()
