@@ -86,8 +86,9 @@ def test_a_program_ends_by_a_signal_wherever_it_is(body, code, error):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_program_that_has_not_begun_or_has_ended_ends_by_a_signal(number):
+    begins = "import sys; sys.argv, sys.orig_argv = ['-m'], ['', '-m', 'schemas.check']"
     for script in (
-        f"import sys; sys.argv = ['-m']; import schemas, os; os.kill(os.getpid(), {number})",
+        f"{begins}; import schemas, os; os.kill(os.getpid(), {number})",
         f"{START}\nwith ended_by_signals(): pass\nsend({number}); time.sleep(600)",
     ):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)

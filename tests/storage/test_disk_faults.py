@@ -236,7 +236,7 @@ def test_a_read_only_output(tmpfs: Path, capsys: pytest.CaptureFixture[str]) -> 
     subprocess.run(["mount", "-o", "remount,ro", str(tmpfs)], check=True)
     assert jobs.mine_here(__file__, str(tmpfs / "c"), "--input-format", "text") == 2
     failed = capsys.readouterr().err
-    assert failed.startswith(f"error: {tmpfs}/c-documents: its file system can only be read; choose")
+    assert failed.startswith(f"error: {tmpfs}/c: its file system can only be read; choose")
     assert "Traceback" not in failed
 
 

@@ -14,7 +14,6 @@ from schemas.dataset_checks import find_source
 from schemas.errors import UserError
 from schemas.manifest import Input, Manifest
 from schemas.storage.addresses import filesystem_of, relative_path
-from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
 
 ADDRESS = "s3://AKIASECRET:c2VjcmV0@bucket/wiki"
@@ -78,7 +77,7 @@ def test_in_python() -> None:
         lambda address: relative_path(address, "s3://other"),
     ):
         for address in (ADDRESS, QUERY):
-            with pytest.raises(StorageError) as refused:
+            with pytest.raises(UserError) as refused:
                 take(address)
             assert hidden(refused.value).startswith("s3://bucket/wiki: ")
 
