@@ -19,7 +19,7 @@ from pipelines.options import InputOptions, RunOptions, check_beam_flags, shown_
 from schemas.commands import Tool, spelled, typed
 from schemas.errors import CorruptInput, UserError, resumes
 from schemas.options import Chosen, Flags, options_of
-from schemas.process import leave_out_pandas, limit_threads, silence
+from schemas.process import leave_out_pandas, limit_threads, silence, until_pipe_closes
 from schemas.storage.addresses import is_address
 from schemas.storage.errors import storage_error
 from transforms.sources.options import DocumentOptions, ReadOptions
@@ -128,7 +128,9 @@ def run_tool(tool: Tool, arguments: Sequence[str] | None) -> int:
     try:
         chosen: Any = tool.flags.parse(arguments)[tool.options]
         leave_out_pandas()
-        return int(importlib.import_module(tool.module.replace("pipelines", "pipelines.tools")).run(chosen))
+        with until_pipe_closes():
+            return int(importlib.import_module(tool.module.replace("pipelines", "pipelines.tools")).run(chosen))
+        return 0
     except BaseException as error:
         return _failed(error)
 

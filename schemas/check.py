@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from schemas.commands import Tool
 from schemas.errors import UserError
 from schemas.options import option
-from schemas.process import leave_out_pandas
+from schemas.process import leave_out_pandas, until_pipe_closes
 from schemas.storage.errors import storage_error
 
 
@@ -55,15 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 0
     for path in options.datasets:
         try:
-            findings = 0
-            for finding in check_dataset(path, elsewhere=options.source, quick=options.quick):
-                print(finding, flush=True)
-                findings += 1
-            if findings:
-                print(f"{Folder(path)}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
-                status = max(status, 1)
-            else:
-                print(summary(path, elsewhere=options.source, quick=options.quick), flush=True)
+            with until_pipe_closes():
+                findings = 0
+                for finding in check_dataset(path, elsewhere=options.source, quick=options.quick):
+                    print(finding, flush=True)
+                    findings += 1
+                if findings:
+                    print(f"{Folder(path)}: {findings:,} finding{'s' if findings != 1 else ''}", flush=True)
+                    status = max(status, 1)
+                else:
+                    print(summary(path, elsewhere=options.source, quick=options.quick), flush=True)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             status = 2

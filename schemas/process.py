@@ -61,6 +61,16 @@ def leave_out_pandas() -> None:
 
 
 @contextlib.contextmanager
+def until_pipe_closes() -> Iterator[None]:
+    """During the block, a reader of the output that has enough (`| head`) is no error; the block ends."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest when it ends
+
+
+@contextlib.contextmanager
 def without(*modules: str) -> Iterator[None]:
     """During the block, importing these modules fails as if they were not installed, unless they are loaded."""
     finder = _NotThere(modules)

@@ -34,3 +34,17 @@ import wave
 print(wave.__name__)
 """)
     assert said == "wave\nwave"
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    program = """
+from schemas.process import until_pipe_closes
+with until_pipe_closes():
+    for number in range(100_000):
+        print(number)
+print("more")
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        assert done.stdout.readline() == b"0\n"
+        done.stdout.close()
+        assert (done.stderr.read(), done.wait()) == (b"", 0)
