@@ -77,8 +77,9 @@ def kept_units(folders: Sequence[Path]) -> dict[str, int]:
     """The number of units with a completion record, by stage, in unfinished datasets."""
     counts: dict[str, set[str]] = {}
     for folder in folders:
-        for record in folder.glob("_work/*/done/*.json"):
-            counts.setdefault(f"{folder.name} {record.parent.parent.name}", set()).add(record.name.split(".")[0])
+        with contextlib.suppress(FileNotFoundError):  # removed while it is listed, when the dataset is finished
+            for record in folder.glob("_work/*/done/*.json"):
+                counts.setdefault(f"{folder.name} {record.parent.parent.name}", set()).add(record.name.split(".")[0])
     return {stage: len(units) for stage, units in counts.items()}
 
 
