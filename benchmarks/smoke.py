@@ -32,7 +32,7 @@ def commands(folder: Path) -> dict[str, str]:
         "pairs": f"--mentions 20000 --work {folder}/pairs",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
-        "kills": f"--moments 2 --folder {folder}/kills {FEW}",
+        "kills": f"--moments 8 --folder {folder}/kills --max-documents 20 --shard-bytes 60000",
         "endurance": f"{dump} --copies 2 --folder {folder}/long --plot {folder}/memory.svg {FEW}",
         "gate": f"--output {folder}/gate --only 'one worker' --write {folder}/gate.json {FEW}",
     }

@@ -78,7 +78,8 @@ def test_the_libraries_of_the_hub(tmp_path):
 def test_a_job_of_the_sample(command, tmp_path):
     """With workers, its plan, and the tools that read its datasets."""
     output = tmp_path / "output"
-    run = ["-m", f"pipelines.{command}", "--max-documents=12", "--workers=2"]
+    output.mkdir()  # otherwise a nameless file beside it tries whether one can be made
+    run = ["-m", f"pipelines.{command}", "--max-documents=20", "--workers=2"]
     run += [*(f"--input={each}" for each in sample_inputs()), f"--output={output / 'out'}"]
     for number, arguments in enumerate(
         [

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.heavy
 
 def test_killed_runs_and_killed_workers_end_with_the_same_shards(tmp_path: Path, capsys):
     arguments = ["--moments", "4", "--seed", "1", "--folder", str(tmp_path)]
-    assert kills.main([*arguments, "--max-documents", "12", "--shard-bytes", "60000"]) == 0
+    assert kills.main([*arguments, "--max-documents", "20", "--shard-bytes", "60000"]) == 0
     assert "4 of 4 ended with the same shards and nothing left over" in capsys.readouterr().out
 
 

@@ -267,7 +267,7 @@ def suspected_encoding(data: bytes) -> str:
     """UTF-16LE or UTF-16BE if a text looks like that, without a byte order mark: nearly every second byte is NUL."""
     head = data[:4096]
     nuls = head[::2].count(0), head[1::2].count(0)
-    if max(nuls) < max(2, len(head) // 3) or min(nuls) > len(head) // 20:
+    if max(nuls) < max(4, len(head) // 3) or min(nuls) > len(head) // 20:
         return ""
     return "UTF-16BE" if nuls[0] > nuls[1] else "UTF-16LE"
 
