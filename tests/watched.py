@@ -54,7 +54,8 @@ def find_strace() -> str:
 def watch(command: Sequence[str], folder: Path, allowed: Sequence[Path] = ()) -> Seen:
     """Run a command with its own home, temporary and current folder below `folder`, and an empty environment.
 
-    `written` leaves out devices, the temporary folder, our folder in the user's cache, and the `allowed` folders.
+    `written` leaves out devices, the temporary folder, our folder in the user's cache, the `allowed` folders, and
+    Python's own bytecode, which lies beside the code.
     """
     traces, home, temporary, here = (folder / name for name in ("traces", "home", "tmp", "here"))
     for each in (traces, home, temporary, here):
@@ -63,7 +64,6 @@ def watch(command: Sequence[str], folder: Path, allowed: Sequence[Path] = ()) ->
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "TMPDIR": str(temporary),
-        "PYTHONDONTWRITEBYTECODE": "1",  # Python's own cache lies beside the code
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
     tracing = [
@@ -95,9 +95,13 @@ def watch(command: Sequence[str], folder: Path, allowed: Sequence[Path] = ()) ->
     for trace in traces.iterdir():
         for line in trace.read_text(errors="replace").splitlines():
             calls.update(_called(line))
-            written.update(here / place for place in _written(line) if not place.startswith(_DEVICES))
+            written.update(here / place for place in _written(line) if not _is_left_out(place))
     others = sorted(str(each) for each in written if not any(each.is_relative_to(place) for place in ours))
     return Seen(done.returncode, done.stdout, sorted(calls), others)
+
+
+def _is_left_out(place: str) -> bool:
+    return place.startswith(_DEVICES) or "/__pycache__" in place
 
 
 def _called(line: str) -> list[str]:
