@@ -44,7 +44,9 @@ def require_finished(chain: Sequence[ChainDataset], chosen: Chosen) -> None:
         manifest = read_manifest(dataset.folder)
         if manifest.fingerprint != dataset.fingerprint:
             again = _making(chain, number, chosen, overwrite=True)
-            raise UserError(f"{dataset.folder}: {build.misfit()}; choose another --output, or make it again: {again}")
+            raise UserError(
+                f"{dataset.folder}: {build.misfit(manifest)}; choose another --output, or make it again: {again}"
+            )
         refuse_empty(dataset.folder, manifest)
 
 

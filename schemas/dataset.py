@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.manifest import Manifest, Shard, read_manifest
 from schemas.storage.folder import Folder
-from schemas.storage.parquet import parquet_file
+from schemas.storage.parquet import damaged, parquet_file
 
 
 class RowGroup(NamedTuple):
@@ -93,7 +92,4 @@ class Dataset:
         except UserError:
             raise
         except (OSError, pa.ArrowException) as error:
-            check = typed("schemas.check", self.folder)
-            raise UserError(
-                f"{self.folder}/{shard.path}: cannot be read ({error}); {check} says what is damaged"
-            ) from error
+            raise damaged(self.folder, shard.path, f"cannot be read ({error})") from error

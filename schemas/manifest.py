@@ -114,8 +114,11 @@ class Point(NamedTuple):
     tokens: int
 
 
-class FaultFigures(TypedDict):
-    """A failed attempt at a unit; see `Fault` of the engine."""
+class Fault(NamedTuple):
+    """A failed attempt at a unit. `reason` is one of REJECT_REASONS; `record` is the number of the record it failed at.
+
+    `record` is None unless the unit was done record by record.
+    """
 
     stage: str
     unit: int
@@ -123,7 +126,7 @@ class FaultFigures(TypedDict):
     reason: str
     what: str
     record: int | None
-    time: float
+    time: float  # Unix time
 
 
 class RunFigures(TypedDict, total=False):
@@ -137,7 +140,7 @@ class RunFigures(TypedDict, total=False):
     wall_seconds: dict[str, float]
     peak_memory: int
     throughput: dict[str, list[Point]]
-    faults: list[FaultFigures]
+    faults: list[Fault]
     report: str  # why there is none
 
 
@@ -210,6 +213,9 @@ class Manifest:
             {"name": each.name, "type": str(each.type), "description": (each.metadata or {})[b"description"].decode()}
             for each in self.schema
         ]
+        run: dict[str, Any] = {**self.run}
+        if "faults" in run:
+            run["faults"] = [each._asdict() for each in run["faults"]]
         data = {
             "format": FORMAT,
             "record": self.record,
@@ -229,7 +235,7 @@ class Manifest:
             "models": self.models,
             "versions": self.versions,
             "cpu": self.cpu,
-            "run": self.run,
+            "run": run,
         }
         return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=False) + "\n"
 

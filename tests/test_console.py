@@ -104,7 +104,7 @@ def test_packages_in_the_current_folder_are_not_ours(traps):
 
 
 def test_python_says_which_package_is_hidden(tmp_path):
-    """An editable install comes before the current folder; `-S` leaves it out, as a wheel does."""
+    """Ours come last, as after any install."""
     (tmp_path / "schemas").mkdir()
     (tmp_path / "schemas/__init__.py").touch()
     program = f"import sys; sys.path.append({str(ROOT)!r}); import phrasemill; phrasemill.Dataset"
@@ -115,6 +115,20 @@ def test_python_says_which_package_is_hidden(tmp_path):
         f"ImportError: phrasemill: {tmp_path}/schemas hides its package 'schemas'; "
         "start Python in another folder, or rename yours"
     )
+
+
+def test_a_folder_of_the_name_of_ours_hides_nothing(tmp_path):
+    """Such as a clone, beside which somebody starts Python."""
+    for name in ("phrasemill", "schemas"):
+        (tmp_path / name).mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", "import phrasemill; print(phrasemill.Dataset.__module__)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("schemas.dataset\n", "")
 
 
 @pytest.mark.heavy

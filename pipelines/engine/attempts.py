@@ -12,9 +12,10 @@ import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipelines.engine.stage import Completion, Fault, Isolation, Stage, StageError, Work
+from pipelines.engine.stage import Completion, Isolation, Stage, StageError, Work
 from pipelines.engine.task_writer import TaskWriter, do_unit
 from schemas.errors import UserError, WorkerError
+from schemas.manifest import Fault
 from schemas.storage.addresses import without_secrets
 from schemas.storage.errors import storage_error
 

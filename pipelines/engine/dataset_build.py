@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
+from pipelines.engine.lease import RUN_FILE
 from pipelines.engine.phase import phase
 from pipelines.engine.stage import (
     REJECTS_ROLE,
@@ -35,6 +36,7 @@ from schemas.kinds import SIDES
 from schemas.manifest import (
     MANIFEST,
     SPLITS,
+    Fault,
     Input,
     Ledger,
     Manifest,
@@ -134,17 +136,16 @@ class DatasetBuild:
         the output has something that must not be replaced.
         """
         if is_dataset(self.output):
-            manifest = read_manifest(self.output)
-            found = manifest.fingerprint
-            if found == self.fingerprint and (reuse or (resume and not overwrite)):
-                refuse_empty(self.output, manifest)
+            found = read_manifest(self.output)
+            same = found.fingerprint == self.fingerprint
+            if same and (reuse or (resume and not overwrite)):
+                refuse_empty(self.output, found)
                 return False
             if not overwrite:
-                same = found == self.fingerprint
-                what = "holds this dataset, finished" if same else self.misfit()
+                what = "holds this dataset, finished" if same else self.misfit(found)
                 raise Misfit(f"{self.output}: {what}", "choose another --output, or replace it with --overwrite")
         elif self._has_begun():
-            if not overwrite and self._has_progress() and self._begun()[0]:
+            if not overwrite and self._has_progress() and self._begun().fingerprint:
                 self._check_unfinished(resume)
         else:
             self._refuse_foreign()
@@ -152,7 +153,12 @@ class DatasetBuild:
 
     def begin(self, *, resume: bool) -> None:
         """Prepare the output, after `check`: continue or replace what is there. Leaves the run's own lease."""
-        if resume and self._has_begun() and not is_dataset(self.output) and self._begun()[0] == self.fingerprint:
+        if (
+            resume
+            and self._has_begun()
+            and not is_dataset(self.output)
+            and self._begun().fingerprint == self.fingerprint
+        ):
             return
         self._write_state("")  # so that a folder that is emptied in part counts as ours, and as empty
         _remove(self.output)
@@ -165,8 +171,9 @@ class DatasetBuild:
         """
         remedy = "choose another --output, or delete it first"
         if is_dataset(self.output):
-            if read_manifest(self.output).fingerprint != self.fingerprint:
-                raise UserError(f"{self.output}: {self.misfit()}; {remedy}")
+            found = read_manifest(self.output)
+            if found.fingerprint != self.fingerprint:
+                raise UserError(f"{self.output}: {self.misfit(found)}; {remedy}")
             return False
         if not self._has_begun():
             self._refuse_foreign()
@@ -206,7 +213,7 @@ class DatasetBuild:
     def _check_unfinished(self, resume: bool) -> None:
         """UserError unless the unfinished run can be continued, or came to nothing with other settings."""
         if self._came_to_nothing():
-            if self._begun()[0] == self.fingerprint:
+            if self._begun().fingerprint == self.fingerprint:
                 self.require_rows()
             return
         self._check_settings("give the same settings with --resume, or start again with --overwrite")
@@ -217,14 +224,13 @@ class DatasetBuild:
 
     def _check_settings(self, remedy: str) -> None:
         """UserError if the unfinished run in the output has another fingerprint."""
-        fingerprint, parts = self._begun()
-        if fingerprint != self.fingerprint:
-            changed = _difference(parts, json.loads(json.dumps(self.parts)))
+        begun = self._begun()
+        if begun.fingerprint != self.fingerprint:
+            changed = _difference(begun.parts, json.loads(json.dumps(self.parts)))
             raise Misfit(f"{self.output}: holds an unfinished run with other settings ({changed})", remedy)
 
-    def misfit(self) -> str:
+    def misfit(self, found: Manifest) -> str:
         """What the finished dataset in the output is, and how it differs from this one."""
-        found = read_manifest(self.output)
         before = _parts(found.record, found.inputs, found.models, found.options, found.stages)
         now = _parts(self.kind.record, self.inputs, self.models, self.options, self.stages)
         changed = _difference(before, json.loads(json.dumps(now))) or "settings that its manifest does not name"
@@ -293,10 +299,10 @@ class DatasetBuild:
         except Exception as error:
             manifest.run["report"] = f"not written: {type(error).__name__}: {error}"
 
-    def _faults(self) -> list[dict[str, Any]]:
+    def _faults(self) -> list[Fault]:
         """The failed attempts at units, in order of time."""
         faults = [fault for stage in self.stages for fault in read_faults(self.work, stage).values()]
-        return [fault._asdict() for fault in sorted(faults, key=lambda fault: fault.time)]
+        return sorted(faults, key=lambda fault: fault.time)
 
     def _publish(self, role: str, files: Sequence[File]) -> list[Shard]:
         """Move the files of a role to their published names, except those that were moved before an interruption."""
@@ -318,7 +324,7 @@ def refuse_empty(folder: Folder, manifest: Manifest) -> None:
         raise UserError(nothing_left(folder, manifest.kind, ledgers_of(manifest.stages)))
 
 
-def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[Any]) -> RunFigures:
+def _run_figures(completions: Mapping[str, Sequence[Completion]], faults: list[Fault]) -> RunFigures:
     """Times, memory, throughput and failed attempts of the run, for the manifest. See docs/datasets.md."""
     done = [each for records in completions.values() for each in records]
     throughput: dict[str, list[Any]] = {}
@@ -486,7 +492,7 @@ def _remove(output: Folder) -> None:
 
     It may be cut off anywhere: the manifest, which promises the rest, goes first. The state and the lease stay.
     """
-    kept = (f"{WORK}/build.json", f"{WORK}/run.json")
+    kept = (BUILD_FILE, RUN_FILE)
     slices = [name for name in output.files(WORK) if name.endswith(".json") and name not in kept]
     for name in (MANIFEST, *slices, "README.md", "report.html"):
         output.remove(name)

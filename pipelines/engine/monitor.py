@@ -14,7 +14,6 @@ from pipelines.engine.lease import Lease
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import (
     WHOLE,
-    Fault,
     Tally,
     check_rejects,
     read_completions,
@@ -23,8 +22,7 @@ from pipelines.engine.stage import (
     unit_sizes,
 )
 from schemas.errors import UserError
-from schemas.json_values import checked
-from schemas.manifest import Manifest, is_dataset, read_manifest
+from schemas.manifest import Fault, Manifest, is_dataset, read_manifest
 
 _EVERY_LOCAL, _EVERY_REMOTE = 0.5, 10.0
 """Seconds between two looks."""
@@ -157,7 +155,7 @@ class Monitor:
                 str(run.work.folder), run.stage, units=report.units, before=self._seen, tally_before=Tally()
             )
         known = {*self._faults[run.name].values()}
-        faults = [checked(Fault, each) for each in manifest.run["faults"] if each["stage"] == run.stage.name]
+        faults = [each for each in manifest.run["faults"] if each.stage == run.stage.name]
         self._tell(run, {str(each): each for each in faults if each not in known})
         rest = Tally(*(max(all_of - seen, 0) for all_of, seen in zip(total, self._total, strict=True)))
         self._progress.advance(rest, units=report.units - len(self._seen))

@@ -62,7 +62,7 @@ from schemas.kinds import SIDES
 from schemas.manifest import MANIFEST, SPLITS, Ledger, Shard, StageReport, read_manifest
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_writer
-from transforms.reports.figures import between, roughly, rounded, share, size, text_of
+from transforms.reports.figures import between, roughly, rounded, share, size, text_of, whole_percent
 
 RAW_SECONDS, SECONDS = 20.0, 80.0
 """Seconds for the sample of raw input, and for all."""
@@ -264,8 +264,8 @@ class Sampling(Executor):
             at_work = self._executor.at_work()[0]
             busy = [each.busy_with for each in at_work]
             doing = sum(each.fraction for each in at_work if each.stage == run.stage.name and each.unit not in done)
-            share = (len(done) + doing) / max(len(run.work.units(run.stage.name)), 1)
-            so_far = busy[0] if all(busy) and busy else f"{share:.0%}".replace("%", " %")
+            done_share = (len(done) + doing) / max(len(run.work.units(run.stage.name)), 1)
+            so_far = busy[0] if all(busy) and busy else whole_percent(done_share)
             what = f"{run.stage.name} of {run.work.folder.name}, {so_far}"
         what = ", ".join(filter(None, [what or "preparing", self.part]))
         most = f" of at most {SECONDS + REST:.0f} s" if passed < SECONDS + REST else ", longer than it should take"

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from pipelines.engine.phase import NOTHING, Phase, current_phase
-from pipelines.engine.stage import Fault, Stage, Tally
+from pipelines.engine.stage import Stage, Tally
 from pipelines.engine.stopping import at_stop, not_at_stop
 from schemas.json_values import checked
+from schemas.manifest import Fault
 from transforms.reports.figures import duration, plural, size
 
 if TYPE_CHECKING:
@@ -298,14 +299,15 @@ class Progress:
             self._figures.stages[-1].fractions = [(self._size(each.unit), each.fraction) for each in doing]
 
     def _refresh(self) -> None:
-        last = time.monotonic()
+        last = 0.0
         while not self._ended.wait(0.5):
-            figures = self.figures()
+            figures, now = self.figures(), time.time()
+            stage = figures.stages[-1] if figures.stages else None
             if self._live:
                 self._live.show(figures)
-            elif figures.stages and figures.stages[-1].ended is None and time.monotonic() - last >= _LINE_EVERY:
-                last = time.monotonic()
-                self._line(running_line(figures.stages[-1], figures.memory, now=time.time()))
+            elif stage and stage.ended is None and now - max(last, stage.began) >= _LINE_EVERY:
+                last = now
+                self._line(running_line(stage, figures.memory, now=now))
 
     def _line(self, text: str) -> None:
         if self._live:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from schemas.commands import typed
 from schemas.errors import UserError
 from schemas.json_values import Inside, checked, json_value
-from schemas.manifest import Ledger, Manifest, Shard, is_dataset, read_manifest
+from schemas.manifest import Fault, Ledger, Manifest, Shard, is_dataset, read_manifest
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import Folder
 
@@ -130,21 +130,6 @@ class Tally(NamedTuple):
 
     def plus(self, other: Tally) -> Tally:
         return Tally(*map(operator.add, self, other))
-
-
-class Fault(NamedTuple):
-    """A failed attempt at a unit. `reason` is one of REJECT_REASONS; `record` is the number of the record it failed at.
-
-    `record` is None unless the unit was done record by record.
-    """
-
-    stage: str
-    unit: int
-    attempt: int
-    reason: str
-    what: str
-    record: int | None
-    time: float  # Unix time
 
 
 class Isolation(NamedTuple):

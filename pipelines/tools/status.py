@@ -15,7 +15,7 @@ from pipelines.engine.stage import Slice, Work
 from schemas.errors import UserError
 from schemas.manifest import is_dataset, read_manifest
 from schemas.storage.folder import Folder
-from transforms.reports.figures import duration, printable, size, text_of
+from transforms.reports.figures import duration, printable, size, text_of, whole_percent
 
 if TYPE_CHECKING:
     from pipelines.status import Status
@@ -118,7 +118,7 @@ def report(folder: Folder, run: Mark, *, alive: bool, now: float) -> Iterator[st
     yield from _table(rows)
     if alive:
         for each in figures.at_work:
-            done = each.busy_with or f"{each.fraction:.0%} done".replace("%", " %")
+            done = each.busy_with or f"{whole_percent(each.fraction)} done"
             yield f"  worker {each.pid}: unit {each.unit}, {done}, {size(each.memory)}"
         if doing := figures.now_doing(now):
             yield f"  {doing}"

@@ -24,12 +24,16 @@ def parquet_file(folder: Folder, name: str, schema: pa.Schema | None = None, **o
     except pa.ArrowInvalid as error:
         if schema is None:
             raise
-        raise UserError(
-            f"{folder}/{name}: cannot be read ({' '.join(str(error).split())}); {_check(folder)}"
-        ) from error
+        raise damaged(folder, name, f"cannot be read ({error})") from error
     if schema is not None and _columns(reader.schema_arrow) != _columns(schema):
-        raise UserError(f"{folder}/{name}: has other columns than its manifest says; {_check(folder)}")
+        raise damaged(folder, name, "has other columns than its manifest says")
     return reader
+
+
+def damaged(folder: Folder, name: str, what: str) -> UserError:
+    """The error for a file of a dataset that is not as it was written."""
+    check = typed("schemas.check", folder)
+    return UserError(f"{folder}/{name}: {' '.join(what.split())}; {check} says what is damaged")
 
 
 def _columns(schema: pa.Schema) -> list[tuple[str, str]]:
@@ -79,7 +83,3 @@ def _leaves(arrow_schema: pa.Schema, wanted: Callable[[pa.Field], bool]) -> list
     for each in arrow_schema:
         visit(each.name, each)
     return found
-
-
-def _check(folder: Folder) -> str:
-    return f"{typed('schemas.check', folder)} says what is damaged"

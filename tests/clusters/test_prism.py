@@ -122,7 +122,7 @@ def test_a_record_that_brings_workers_down_becomes_a_reject(endpoint: str, pools
     report = read_manifest(build.output).stages[0]
     assert report.ledger is not None
     assert (report.ledger.read, report.ledger.written, dict(report.ledger.rejected)) == (6, 5, {"worker_died": 1})
-    assert {fault["reason"] for fault in read_manifest(build.output).run["faults"]} == {"worker_died"}
+    assert {fault.reason for fault in read_manifest(build.output).run["faults"]} == {"worker_died"}
 
 
 def test_an_error_of_the_users_comes_as_one_line(endpoint: str, pools: list[str], tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ import pytest
 from pipelines import extract_documents
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
-from pipelines.engine.stage import Fault, Isolation, close_stage, open_stage
+from pipelines.engine.stage import Isolation, close_stage, open_stage
 from pipelines.engine.task_writer import do_unit
 from pipelines.stages.parse import Parse
 from schemas.dataset_checks import check_dataset
 from schemas.kinds import sentences
-from schemas.manifest import Input, read_manifest
+from schemas.manifest import Fault, Input, read_manifest
 from schemas.storage.folder import Folder
 
 TEXTS = {

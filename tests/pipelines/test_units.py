@@ -253,7 +253,7 @@ def test_faults_and_rejects_of_a_slice_are_in_the_dataset(tmp_path):
     finish(build)
     manifest = read_manifest(build.output)
     assert manifest.stage("words").ledger.rejected == {"bad_record": 1}
-    assert [(each["unit"], each["reason"]) for each in manifest.run["faults"]] == [(1, "worker_died")]
+    assert [(each.unit, each.reason) for each in manifest.run["faults"]] == [(1, "worker_died")]
 
 
 def test_too_many_rejects_end_a_slice(tmp_path):

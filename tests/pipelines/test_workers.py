@@ -57,7 +57,7 @@ def test_a_record_that_brings_workers_down_is_found_and_rejected(tmp_path, poiso
     rejects = pq.read_table(tmp_path / "words/rejects/part-00000.pq").to_pylist()
     assert [(each["reason"], each["position"]) for each in rejects] == [(reason, "word 1"), (reason, "word 3")]
     # Three attempts at the whole unit, and one for each of the two bad records.
-    assert [(each["unit"], each["attempt"], each["reason"]) for each in manifest.run["faults"]] == [
+    assert [(each.unit, each.attempt, each.reason) for each in manifest.run["faults"]] == [
         (1, attempt, reason) for attempt in (1, 2, 3, 4, 5)
     ]
     assert f"words: unit 1, attempt 1: {what.replace(chr(92), '')}" in shown
@@ -108,7 +108,7 @@ def test_a_bad_neighbour_costs_a_unit_none_of_its_attempts(tmp_path):
     """Other units are tried once while one kills its worker."""
     run_words(tmp_path / "words", *(["a"] * 6), "DIE", *(["b"] * 6))
     faults = read_manifest(Folder(str(tmp_path / "words"))).run["faults"]
-    assert {fault["unit"] for fault in faults} == {6}
+    assert {fault.unit for fault in faults} == {6}
 
 
 @pytest.mark.parametrize(

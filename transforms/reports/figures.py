@@ -36,13 +36,18 @@ def size(number: float) -> str:
     return f"{number:,.1f} TB"
 
 
+def whole_percent(ratio: float) -> str:
+    """A ratio in whole per cent: "34 %"."""
+    return f"{ratio:.0%}".replace("%", " %")
+
+
 def share(part: float, whole: float) -> str:
     """A part in per cent, with enough digits to show that it is not 0 or 100: "0.002 %", "99.998 %"."""
     if not whole:
         return "–"
     ratio = part / whole
     if ratio in (0, 1):
-        return f"{ratio:.0%}".replace("%", " %")
+        return whole_percent(ratio)
     for digits in range(1, 4):
         shown = f"{100 * ratio:.{digits}f}"
         if 0 < float(shown) < 100:
