@@ -19,7 +19,7 @@ from schemas.kinds import FILTER_REASONS
 from schemas.kinds.sentences import SENTENCES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import slice_hashes, slice_strings, strings_hashes
-from transforms.phrases.normalise import DETERMINERS
+from transforms.phrases.lexicon import DETERMINERS
 from transforms.phrases.occurrences import SENTENCE_COLUMNS, find_occurrences, read_tokens
 from transforms.phrases.options import PhraseRules
 

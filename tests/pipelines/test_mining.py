@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import Mined, Row, mine, mine_datasets, parse_options, run_here, shard, treebank_shards
+from literal import ONE_LETTER, Mined, Row, mine, mine_datasets, parse_options, run_here, shard, treebank_shards
 from properties import examples
 
 from pipelines import corpus
@@ -327,7 +327,7 @@ def test_a_document_that_dominates(tmp_path, monkeypatch):
 def test_a_phrase_that_dominates(tmp_path, monkeypatch):
     monkeypatch.setattr(context_steps, "CONTEXTS_A_SHARD", 20)
     shards = [shard({f"d{i}.{n}": f"[NP x] a{i} {'[NP y]' if n < 1 else ''}" for i in range(60)}) for n in range(4)]
-    flags = ("--contexts-per-phrase=1000", "--validation-rate=0.3")
+    flags = (ONE_LETTER, "--contexts-per-phrase=1000", "--validation-rate=0.3")
     mined = mine(tmp_path, shards, *flags)
     _, train, validation = expected(mined, *flags)
     assert_equal(mined.train, train)
@@ -365,7 +365,7 @@ def test_any_corpus(tmp_path_factory, shards, flags):
         patch.setattr(count_steps, "TOKENS_A_RANGE", 5)
         mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
         again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
-    phrases, train, validation = expected(mined, *flags)
+    phrases, train, validation = expected(mined, ONE_LETTER, *flags)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)
