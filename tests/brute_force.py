@@ -169,9 +169,11 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
     def any_is(wanted: int) -> bool:
         return any(each.is_(wanted) for each in words)
 
-    if rules.drop_pronouns and only(Class.PRONOUN | Class.DETERMINER, or_function_words=False):
+    is_pronoun = only(Class.PRONOUN | Class.DETERMINER, or_function_words=False)
+    is_number = only(Class.NUMBER, or_function_words=False)
+    if rules.drop_pronouns and is_pronoun:
         return "pronoun"
-    if rules.drop_numbers and only(Class.NUMBER, or_function_words=False):
+    if rules.drop_numbers and is_number:
         return "number"
     if only(Class.NUMBER | Class.ORDINAL | Class.UNIT | Class.DATE):
         has_date = any(each.is_(Class.DATE) and not each.is_function_word for each in words)
@@ -179,7 +181,7 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
             return "date"
         if rules.drop_measures and any_is(Class.UNIT) and any_is(Class.NUMERAL):
             return "measure"
-    if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL):
+    if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
         return "function_words"
     if all(each.letters < rules.min_letters for each in words):
         return "too_short"

@@ -43,6 +43,7 @@ class Count(Stage):
     """Map of the exchange by phrase: the counts of some shards of sentences."""
 
     name: ClassVar[str] = "count"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "constituents"
     Unit: ClassVar[type] = Shards
 

@@ -52,7 +52,7 @@ QUANTIFIERS = _words(
 
 AUXILIARIES = _words(
     """
-    be am is are was were been being 's 're 'm ai have has had having 've 'd do does did done doing
+    to be am is are was were been being 's 're 'm ai have has had having 've 'd do does did done doing
     can could may might must shall should will would 'll ought ca wo sha cannot
     art wast wert hast hath hadst dost doth didst canst couldst mayst shalt shouldst wilt wouldst mustn't
     """
@@ -73,7 +73,7 @@ ADVERBS = _words(
     nonetheless not notwithstanding now nowhere n't off often oft on once only onward onwards otherwise out outside over
     perhaps quite rather round scarcely barely since so somehow sometime sometimes somewhat somewhere soon sooner still
     straight such than that then thence there thereafter thereby therefore therein thereof thereupon thither though thus
-    through throughout till to together too under underneath until up upon upward upwards very well when whence
+    through throughout till together too under underneath until up upon upward upwards very well when whence
     whenever where whereas whereby wherefore wherein whereupon wherever whether whither why with within without
     worse yet yonder else anyhow anyway anywhere because although unless while if and but or nor for of from into onto
     during toward towards against among amongst amid per via despite except like unlike

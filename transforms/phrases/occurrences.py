@@ -148,8 +148,9 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
         pairs = _Pairs(words, tokens)
         found.start, found.end = pairs.mend(found.start, found.end, whole_start, whole_end)
         found.keep(pairs.complete(found.start, found.end), "unbalanced")
+    pronoun = words.are(Class.PRONOUN | Class.DETERMINER | Class.PUNCTUATION)
     if rules.drop_pronouns:
-        found.keep(~found.only(words.are(Class.PRONOUN | Class.DETERMINER | Class.PUNCTUATION)), "pronoun")
+        found.keep(~found.only(pronoun), "pronoun")
     if rules.drop_numbers:
         found.keep(~found.only(words.are(Class.PUNCTUATION | Class.NUMBER)), "number")
     count = words.function | words.are(Class.PUNCTUATION | Class.NUMBER | Class.ORDINAL)
@@ -162,7 +163,13 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
         bare = found.only(quantity) & ~found.without(words.are(Class.NUMERAL))
         found.keep(~bare | found.without(words.are(Class.UNIT)), "measure")
     if rules.drop_function_words:
-        found.keep(~found.only(count), "function_words")
+        empty = found.only(count)
+        # Lone pronouns and numbers that are still here are wanted.
+        if not rules.drop_pronouns:
+            empty &= ~found.only(pronoun)
+        if not rules.drop_numbers:
+            empty &= ~found.only(words.are(Class.PUNCTUATION | Class.NUMBER))
+        found.keep(~empty, "function_words")
     found.keep(~found.only(words.letters < rules.min_letters), "too_short")
     found.keep(found.end - found.start <= rules.max_tokens, "too_long")
     if rules.drop_clauses:
