@@ -164,6 +164,7 @@ def test_rules(brackets, options, expected):
         ("[NP 12 May/NNP 1921]", {"drop_dates": False}, ["12 may 1921"]),
         ("[NP as/IN one may/MD]", {}, ["<function_words>"]),
         ("[NP 5 km] [NP about/RB three years] [NP 5km] [NP 4 ~- ~bit]", {}, ["<measure>"] * 4),
+        ("[NP a few days] [NP half an hour] [NP many miles] [NP the same day]", {}, ["same day", *["<measure>"] * 3]),
         ("[NP years] [NP three long/JJ years]", {}, ["years", "three long years"]),
         ("[NP 5 km]", {"drop_measures": False}, ["5 km"]),
         # initials and letters

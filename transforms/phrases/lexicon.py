@@ -35,6 +35,8 @@ NUMBER_WORDS = _words(
     """
 )
 
+VAGUE_NUMBERS = _words("few half many several")
+
 CLITICS = _words("'s 're 've 'll 'd 'm n't")
 """Parts of a word that stand at its end: no phrase begins with one."""
 
@@ -61,23 +63,21 @@ AUXILIARIES = _words(
 HAVE = _words("have has had having 've 'd hast hath hadst")
 DO = _words("do does did dost doth didst")
 
-NEGATIONS = _words("not n't never")
-
 ADVERBS = _words(
     """
     about above abroad across after afterwards again ago ahead all-round almost alone along already also altogether
     always apart around as aside at away back before behind below beneath besides between beyond by down elsewhere
-    enough especially even ever everywhere far farther further furthermore forth forward forwards backward backwards
-    hardly hence here hereby hereafter herein hither hitherto how however indeed in inside instead just later
-    least less likewise long maybe meanwhile merely more moreover most much near nearby nearly never nevertheless
-    nonetheless not notwithstanding now nowhere n't off often oft on once only onward onwards otherwise out outside over
-    perhaps quite rather round scarcely barely since so somehow sometime sometimes somewhat somewhere soon sooner still
-    straight such than that then thence there thereafter thereby therefore therein thereof thereupon thither though thus
-    through throughout till together too under underneath until up upon upward upwards very well when whence
-    whenever where whereas whereby wherefore wherein whereupon wherever whether whither why with within without
-    worse yet yonder else anyhow anyway anywhere because although unless while if and but or nor for of from into onto
-    during toward towards against among amongst amid per via despite except like unlike
-    oh ah yes no nay ay aye o alas etc etc. e.g. i.e. ca. c. circa cf. viz.
+    especially even ever everywhere far farther further furthermore forth forward forwards backward backwards hardly
+    hence here hereby hereafter herein hither hitherto how however indeed in inside instead just later longer
+    likewise long maybe meanwhile merely moreover near nearby nearly never nevertheless nonetheless not
+    notwithstanding now nowhere n't off often oft on once only onward onwards otherwise out outside over perhaps
+    quite rather round scarcely barely since so somehow sometime sometimes somewhat somewhere soon sooner still
+    straight than then thence thereafter thereby therefore therein thereof thereupon thither though thus through
+    throughout till together too under underneath until up upon upward upwards very well when whence whenever where
+    whereas whereby wherefore wherein whereupon wherever whether whither why with within without worse yet yonder
+    anyhow anyway anywhere because although unless while if and but or nor for of from into onto during toward
+    towards against among amongst amid per via despite except like unlike oh ah yes nay ay aye o alas etc etc. e.g.
+    i.e. ca. c. circa cf. viz.
     """
 )
 """Adverbs, prepositions, particles, conjunctions and interjections without meaning of their own."""

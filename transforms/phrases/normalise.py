@@ -82,6 +82,7 @@ for _words, _class in (
     (lexicon.DO, Class.DO),
     (lexicon.ADVERBS, Class.ADVERB),
     (lexicon.NUMBER_WORDS, Class.NUMBER | Class.NUMERAL),
+    (lexicon.VAGUE_NUMBERS, Class.NUMERAL),
     (lexicon.ORDINALS, Class.ORDINAL),
     (lexicon.UNITS, Class.UNIT),
     (lexicon.DATE_WORDS, Class.DATE),
