@@ -141,7 +141,7 @@ def test_rules(brackets, options, expected):
         ("[VP had/VBD quickly/RB [VP eaten/VBN]]", {}, ["VP eaten", "<auxiliary>"]),
         ("[VP had/VBD to/TO eat/VB]", {}, ["<auxiliary>"]),
         ("[VP do/VBP n't/RB [VP care/VB]]", {}, ["VP care", "<auxiliary>"]),
-        ("[VP did/VBD good/JJ work/NN] [VP do/VBP]", {}, ["VP did good work", "<function_words>"]),
+        ("[VP done/VBN good/JJ work/NN] [VP do/VBP]", {}, ["VP done good work", "<function_words>"]),
         ("[VP had lunch] [VP will go] [VP might/NN]", {}, ["VP had lunch", "VP might", "<auxiliary>"]),
         # no phrase begins with the end of a word
         ("[S he [VP ~'s/VBZ [VP lying/VBG down/RP]]]", {}, ["VP lying down", "<auxiliary>"]),

@@ -61,7 +61,7 @@ AUXILIARIES = _words(
 )
 
 HAVE = _words("have has had having 've 'd hast hath hadst")
-DO = _words("do does did dost doth didst")
+DO = _words("do does did done doing dost doth didst")
 
 ADVERBS = _words(
     """
