@@ -123,8 +123,8 @@ def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]
     options = parse_options(*flags)
     rules, vocabulary, draws = options[PhraseRules], options[Vocabulary], options[Draws]
     phrases = brute_force.count(brute_force.find(mined.sentences, rules).occurrences)
-    phrases = [row for row in phrases if row["frequency"] >= (vocabulary.min_frequency or 1)]
-    phrases = pa.Table.from_pylist(phrases[: vocabulary.max_phrases], schema=PHRASES).to_pylist()
+    phrases = [row for row in phrases if row["frequency"] >= vocabulary.least]
+    phrases = pa.Table.from_pylist(phrases[: vocabulary.most], schema=PHRASES).to_pylist()
     train, validation = brute_force.contexts(
         mined.documents,
         mined.sentences,
