@@ -28,6 +28,7 @@ from schemas.storage.parquet import read_parquet
 from transforms.arrays import I64, U64, offsets_of
 from transforms.sources.duplicates import DROPS, PARAGRAPH_BITS, item_of, paragraphs_of
 from transforms.sources.near_duplicates import (
+    NEIGHBOURS,
     Shingles,
     band_keys,
     banding,
@@ -129,7 +130,7 @@ class Match(Stage):
         places = Places(write.work)
         files = write.work.files("sign", "bands")
         band, item = key_columns(read_sorted(write.work.folder, write.each(files, 0.6), unit.number, BANDS))
-        a, b = neighbours(band, item.astype(np.int64))
+        a, b = neighbours(band, item.astype(np.int64), NEIGHBOURS)
         if not len(a):
             return
         group_a, group_b = places.group(a), places.group(b)

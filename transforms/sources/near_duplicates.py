@@ -120,7 +120,7 @@ def band_keys(found: Shingles, bands: Bands) -> U64:
     return keys.T
 
 
-def neighbours(bucket: U64, item: I64, most: int = NEIGHBOURS) -> tuple[I64, I64]:
+def neighbours(bucket: U64, item: I64, most: int) -> tuple[I64, I64]:
     """The distinct pairs (a, b), a before b, of each item with the `most` ones before it in its bucket.
 
     Rows are sorted by bucket, then by item.
