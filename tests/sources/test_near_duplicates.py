@@ -366,6 +366,7 @@ def beam() -> Executor:
     return BeamExecutor(workers=2)
 
 
+@pytest.mark.heavy
 def test_the_same_bytes_for_any_executor_and_after_an_interruption(tmp_path):
     """Several groups of shards, with the sizes that users have."""
 
@@ -374,7 +375,7 @@ def test_the_same_bytes_for_any_executor_and_after_an_interruption(tmp_path):
         return [shard.sha256 for shard in (*manifest.shards, *manifest.sides["duplicates"])]
 
     def begun(name: str) -> DatasetBuild:
-        return build_of(tmp_path / name, many(150), "--dedup=near", "--near-jaccard=0.6", "--shard-bytes=300")
+        return build_of(tmp_path / name, many(70), "--dedup=near", "--near-jaccard=0.6", "--shard-bytes=100")
 
     reference = begun("inline")
     run_inline(reference)
