@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ NEIGHBOURS = 8
 """Texts with the same band are each compared with so many that come before, so that the work stays linear."""
 
 _WORD = re.compile(r"[^\W_]+")
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -65,29 +66,28 @@ def shingles(texts: Sequence[str], words: int) -> Shingles:
     >>> len(a), len(b), len(c), int(a[0] == b[0]), int(a[1] == b[2])
     (2, 3, 1, 1, 1)
     """
-    found = [_word_hashes(text) for text in texts]
+    found = [_WORD.findall(text.lower()) for text in texts]
     counts = np.array([len(each) for each in found], dtype=np.int64)
     edges = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(np.where(counts > words, counts - words + 1, counts > 0), out=edges[1:])
-    # Words of a text that are missing at its end are hashes of zero, so a short text has one shingle as well.
-    starts = np.repeat(np.cumsum(counts + words) - counts - words - edges[:-1], np.diff(edges)) + np.arange(edges[-1])
-    missing = np.zeros(words, dtype=np.uint64)
-    flat = np.concatenate([missing, *(part for each in found for part in (each, missing))])[words:]
+    # Each text is followed by words whose hash is zero, so that a short text has a shingle as well.
+    gaps = words * np.arange(len(texts))
+    flat = np.zeros(int(counts.sum()) + words * len(texts), dtype=np.uint64)
+    flat[np.repeat(gaps, counts) + np.arange(counts.sum())] = _word_hashes(list(chain.from_iterable(found)))
+    starts = np.repeat(gaps + np.cumsum(counts) - counts - edges[:-1], np.diff(edges)) + np.arange(edges[-1])
     hashes = flat[starts]
     for place in range(1, words):
         hashes = hashes * _BASE + flat[starts + place]
     return Shingles(mix64(hashes), edges)
 
 
-def _word_hashes(text: str) -> U64:
-    words = _WORD.findall(text.lower())
-    if not words:
-        return np.zeros(0, dtype=np.uint64)
+def _word_hashes(words: list[str]) -> U64:
     data = np.frombuffer(" ".join([*words, ""]).encode(), dtype=np.uint8)
     ends = np.flatnonzero(data == ord(" "))
-    starts = np.append(0, ends[:-1] + 1)
+    starts = np.append(0, ends + 1)[:-1]
     # In pieces, because the tables of `slice_hashes` are as long as what it is given.
-    first, hashes = 0, []
+    hashes = [np.zeros(0, dtype=np.uint64)]
+    first = 0
     while first < len(starts):
         last = max(int(np.searchsorted(ends, starts[first] + _PIECE)), first + 1)
         base = starts[first]
