@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -50,6 +51,8 @@ BANDS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64())])
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 WANTED = pa.schema([("item", pa.int64()), ("group", pa.int64())])
 """An item whose shingles are to be sent to a group."""
+
+_IN_DOCUMENT = (1 << PARAGRAPH_BITS) - 1
 
 SENT = pa.schema([("item", pa.int64()), ("shingles", pa.list_(pa.uint64()))])
 LINKED = pa.schema([("item", pa.int64()), ("first", pa.int64()), ("jaccard", pa.float64()), ("doc_id", pa.string())])
@@ -142,18 +145,6 @@ class Match(Stage):
             write_parts(write, "wanted", table, places.group(later), parts=places.groups)
 
 
-def _texts(work: Work, places: Places, shard: int, items: I64) -> tuple[list[str], list[str]]:
-    """The texts of some items of a shard, and the ids of their documents."""
-    table = read_parquet(work.folder, places.shards[shard].path, ["doc_id", "text"])
-    documents = table.take(pa.array((items >> PARAGRAPH_BITS) - places.first[shard]))
-    texts = documents.column("text").to_pylist()
-    paragraphs = (items & ((1 << PARAGRAPH_BITS) - 1)).tolist()
-    return (
-        [text.split("\n")[number - 1] if number else text for text, number in zip(texts, paragraphs, strict=True)],
-        documents.column("doc_id").to_pylist(),
-    )
-
-
 class _Set(NamedTuple):
     """The shingles of an item, sorted and each once, and the id of its document."""
 
@@ -166,11 +157,16 @@ def _sets(work: Work, places: Places, items: I64, words: int, write: TaskWriter,
     """The sets of shingles of items, which are in order."""
     shard = places.shard(items)
     for number in write.each(np.unique(shard).tolist(), share):
+        table = read_parquet(work.folder, places.shards[number].path, ["doc_id", "text"])
         here = items[shard == number]
-        texts, doc_ids = _texts(work, places, number, here)
-        found = shingles(texts, words)
-        for n, (item, doc_id) in enumerate(zip(here.tolist(), doc_ids, strict=True)):
-            yield _Set(item, np.unique(found.hashes[found.edges[n] : found.edges[n + 1]]), doc_id)
+        row = (here >> PARAGRAPH_BITS) - places.first[number]
+        for document in np.unique(row).tolist():
+            text, doc_id = table.column("text")[document].as_py(), table.column("doc_id")[document].as_py()
+            lines = [text, *text.split("\n")]
+            of_document = here[row == document].tolist()
+            found = shingles([lines[item & _IN_DOCUMENT] for item in of_document], words)
+            for item, (start, end) in zip(of_document, pairwise(found.edges.tolist()), strict=True):
+                yield _Set(item, np.unique(found.hashes[start:end]), doc_id)
 
 
 @dataclass(frozen=True)
@@ -291,7 +287,7 @@ class Cluster(Stage):
         item, first, best = item[gone], first[gone], best[gone]
         write.counters["clusters"] += len(heads)
         repeats = ids.take(pa.array(np.searchsorted(heads, first)))
-        of_paragraph = pa.array((item & ((1 << PARAGRAPH_BITS) - 1)) > 0)
+        of_paragraph = pa.array((item & _IN_DOCUMENT) > 0)
         reason = pc.if_else(of_paragraph, "near_duplicate_paragraph", "near_duplicate")
         drops = [pa.table([item, first, reason, repeats, best], schema=DROPS)]
         for file in write.each(work.files("find_duplicates", "drops")):
