@@ -220,10 +220,10 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
     yield from equal(manifest.rows, manifest.last_written, "rows, and pairs that the last stage wrote")
     if manifest.has("pair"):
         chosen = manifest.ledger("pair").written
-        yield from equal(chosen, manifest.last_written, "pairs that were chosen, and those that the last stage wrote")
+        yield from equal(chosen, manifest.ledger("order_pairs").read, "pairs that were chosen, and those put in order")
         validation = sum(shard.rows for shard in manifest.splits.get("validation", []))
-        chosen = manifest.counter("validation")
-        yield from equal(validation, chosen, "rows of validation, and pairs chosen for it")
+        written = manifest.counter("validation")
+        yield from equal(validation, written, "rows of validation, and pairs that the last stage wrote for it")
 
 
 _UNMASKED = {0: "neither", 1: "the first", 2: "the second"}
@@ -265,6 +265,7 @@ KIND = Kind(
     filters={
         "same_sentence": "a pair of mentions in one sentence, or in two of the same words",
         "same_entity": "a pair by surface of two mentions of one entity: it is a pair by entity",
+        "near_copy": "a pair of sentences that share nearly all words (--near-copies)",
         "crosses_splits": "a pair by surface whose entities belong to different splits (--validation-rate)",
     },
 )
