@@ -101,7 +101,7 @@ class Extract(Stage):
     """
 
     name: ClassVar[str] = "extract"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     counts: ClassVar[str] = "records"
     Unit: ClassVar[type] = Segments
 

@@ -61,6 +61,7 @@ RESOLVED = pa.schema(
         ("unit", pa.int32()),
         ("index", pa.int32()),
         ("title", pa.string()),
+        ("section", pa.string()),
         ("entity", pa.int64()),
         ("disambiguation", pa.bool_()),
         ("known", pa.bool_()),
@@ -300,6 +301,7 @@ class Resolve(Stage):
             "unit": wanted.column("unit"),
             "index": wanted.column("index"),
             "title": pc.fill_null(own.column("title"), ""),
+            "section": pc.fill_null(own.column("section"), ""),
             "entity": pc.fill_null(own.column("entity"), 0),
             "disambiguation": pc.fill_null(own.column("disambiguation"), False),
             "known": pc.fill_null(own.column("known"), False),
@@ -315,6 +317,7 @@ class FindMentions(Stage):
     """The mentions of the documents of some shards, in order: one shard of the dataset."""
 
     name: ClassVar[str] = "mentions"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "links"
     Unit: ClassVar[type] = Shards
 
@@ -346,7 +349,7 @@ class FindMentions(Stage):
     def _document(
         self, row: Mapping[str, Any], targets: Mapping[str, Target], columns: dict[str, list[Any]], write: TaskWriter
     ) -> None:
-        document = Source(row["title"], row["text"], row["links"])
+        document = Source(row["title"], row["text"], row["links"], row["language"])
         write.counters["documents"] += 1
         write.counters[f"licence:{row['licence']}"] += 1
         before = write.ledger.filtered.total()
@@ -358,6 +361,7 @@ class FindMentions(Stage):
             values = {
                 "entity_id": found.target.entity_id,
                 "target_title": found.target.title,
+                "section": found.target.section,
                 "mention": found.mention,
                 "sentence_id": f"{row['doc_id']}#{found.sentence_start}",
                 "text": found.text,
@@ -392,4 +396,4 @@ def _target(title: str, meaning: Mapping[str, Any]) -> Target:
         resolution = "NIL"
     else:
         resolution = "redirect" if meaning["redirected"] else "title"
-    return Target(entity_id, meaning["title"] or title, resolution, meaning["disambiguation"])
+    return Target(entity_id, meaning["title"] or title, resolution, meaning["disambiguation"], meaning["section"])

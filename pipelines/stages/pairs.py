@@ -280,7 +280,9 @@ def _joined(sides: pa.Table) -> pa.Table:
         raise ValueError("a pair with one side")
     kind = one.column("kind")
     of_entity = pc.equal(kind, PAIR_KINDS.index("entity"))
-    entity = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
+    page = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
+    section = one.column("section")
+    entity = pc.if_else(pc.equal(section, ""), page, pc.binary_join_element_wise(page, section, "#"))
     columns = {
         "kind": pc.take(pa.array(PAIR_KINDS), kind.combine_chunks()),
         "key": pc.if_else(of_entity, entity, one.column("mention")),

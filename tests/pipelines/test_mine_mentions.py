@@ -43,7 +43,7 @@ SMALL = (
 PAGES = {
     "Ada Lovelace": "'''Ada Lovelace''' lived in [[London]], knew [[babbage|Charles Babbage]]. She wrote [[Note G]].",
     "London": "[[London]] is not [[London, Ontario]]. The [[capital city|capital]] of [[U.K.]] has [[Mercury]].",
-    "Charles Babbage": "[[London|He]] built it in [[london#A|london]]. [[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
+    "Charles Babbage": "[[London|He]] built it in [[london#Old_town|london]]. [[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
     "Mercury": "'''Mercury''' may refer to:\n* [[Mercury (planet)]], near [[London]] or not\n{{disambiguation}}",
     "United Kingdom": "The [[United_Kingdom]] has [[England|many]] &amp; [[&#76;ondon]].",
     "List of cities": "They are [[London]] and more.",
@@ -53,7 +53,7 @@ REDIRECTS = {
     "U.K.": "UK",
     "UK": "U. K.",
     "U. K.": "United Kingdom",
-    "Ada": "Ada Lovelace",
+    "Ada": "Ada Lovelace#Life",
     "Loop": "Noop",
     "Noop": "Loop",
     "Note G": "Loop",
@@ -66,7 +66,7 @@ def wiki(path: Path, pages: Mapping[str, str] = PAGES, redirects: Mapping[str, s
     texts = {**pages, **{title: f"#REDIRECT [[{target}]]" for title, target in redirects.items()}}
     body = "".join(
         f"<page><title>{escape(title)}</title><ns>0</ns><id>{number}</id>"
-        + (f'<redirect title="{escape(redirects[title])}"/>' if title in redirects else "")
+        + (f'<redirect title="{escape(redirects[title].partition("#")[0])}"/>' if title in redirects else "")
         + f"<revision><id>1</id><model>wikitext</model><text>{escape(text)}</text></revision></page>"
         for number, (title, text) in enumerate(texts.items(), start=1)
     )
@@ -128,7 +128,8 @@ def mentions_of(folder: Path) -> list[Row]:
 def told(row: Row) -> tuple[str, ...]:
     """A short form of a mention."""
     marked = f"{row['text'][: row['start_char']]}[{row['mention']}]"
-    return (row["doc_id"], marked, row["entity_id"], row["target_title"], row["resolution"], row["origin"])
+    target = "#".join(filter(None, (row["target_title"], row["section"])))
+    return (row["doc_id"], marked, row["entity_id"], target, row["resolution"], row["origin"])
 
 
 @pytest.fixture
@@ -151,8 +152,8 @@ def test_targets_without_tables(tmp_path, small):
         ("enwiki:2", "The [capital]", "", "Capital city", "NIL", "link"),
         ("enwiki:2", "The capital of [U.K.]", "", "United Kingdom", "redirect", "link"),
         ("enwiki:3", "[He]", "", "London", "title", "link"),
-        ("enwiki:3", "He built it in [london]", "", "London", "title", "link"),
-        ("enwiki:3", "[Ada]", "", "Ada Lovelace", "redirect", "link"),
+        ("enwiki:3", "He built it in [london]", "", "London#Old town", "title", "link"),
+        ("enwiki:3", "[Ada]", "", "Ada Lovelace#Life", "redirect", "link"),
         ("enwiki:3", "Ada and [Lady Lovelace]", "", "Ada Lovelace", "title", "link"),
         ("enwiki:5", "The [United Kingdom]", "", "United Kingdom", "title", "link"),
         ("enwiki:5", "The United Kingdom has [many]", "", "Nowhere", "NIL", "link"),

@@ -30,6 +30,7 @@ class Target(NamedTuple):
     title: str
     resolution: str
     disambiguation: bool = False
+    section: str = ""
 
 
 class Span(NamedTuple):
@@ -39,6 +40,7 @@ class Span(NamedTuple):
     end: int
     title: str
     entity_id: str  # given by the link itself; mostly empty
+    section: str  # named by the link itself
     origin: str
 
 
@@ -48,6 +50,7 @@ class Source(NamedTuple):
     title: str
     text: str
     links: Sequence[Mapping[str, Any]]  # as in the column `links` of documents
+    language: str = "en"
 
 
 class Found(NamedTuple):
@@ -77,7 +80,7 @@ def find_mentions(
     spans, ambiguous = spans_of(document, rules)
     filtered.update({"ambiguous_anchor": ambiguous} if ambiguous else {})
     own = targets.get(document.title)
-    if rules.drop_lists and (_LIST_TITLE.match(document.title) or (own is not None and own.disambiguation)):
+    if rules.drop_lists and (is_list(document.title) or (own is not None and own.disambiguation)):
         filtered.update({"list_page": len(spans)} if spans else {})
         return
     for span, sentence in zip(spans, _sentences(document.text, spans), strict=True):
@@ -102,17 +105,28 @@ def find_mentions(
 
 def _target(span: Span, targets: Mapping[str, Target]) -> Target:
     target = targets[span.title]
+    if span.section:
+        target = target._replace(section=span.section)
     if span.entity_id and not target.entity_id:
         return target._replace(entity_id=span.entity_id, resolution="qid")
     return target
 
 
 _LIST_TITLE = re.compile(
-    r"(?:list|lists|index|outline|timeline|glossary|table|comparison|bibliography) of ", re.IGNORECASE
+    r"(?:list|lists|index|outline|timeline|glossary|table|comparison|bibliography) of "
+    r"|liste (?:der|des|von|de) |liste d['’]|list[ae]s? (?:de|di|dei|degli|delle|do|da) |lijst van |список |قائمة "
+    r"|.*(?:の一覧|列表)$",
+    re.IGNORECASE,
 )
+_SECTION_OF_ONE = re.compile(r"[^\W\d_]{2}")  # neither "A" nor "1990"
 _WORD_CHARACTER = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER = re.compile(r"[\W\d_]*(?:\d(?:st|nd|rd|th|s)?[\W\d_]*)?")
+
+
+def is_list(title: str) -> bool:
+    """Whether a page is a list, an index or the like, by its title."""
+    return _LIST_TITLE.match(title) is not None
 
 
 def _reason(found: Found, rules: MentionRules) -> str:
@@ -132,6 +146,8 @@ def _reason(found: Found, rules: MentionRules) -> str:
         return "whole_sentence"
     if rules.drop_disambiguation and target.disambiguation:
         return "to_disambiguation"
+    if rules.drop_to_lists and is_list(target.title) and not _SECTION_OF_ONE.search(target.section):
+        return "to_list_page"
     if rules.drop_red_links and target.resolution == "NIL":
         return "red_link"
     return ""
@@ -165,7 +181,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | N
 def spans_of(document: Source, rules: MentionRules) -> tuple[list[Span], int]:
     """The candidates of a document in order, and how many others were left out as ambiguous."""
     spans = [
-        Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], LINK)
+        Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], link["section"], LINK)
         for link in document.links
     ]
     if not (rules.own_titles or rules.repeated_anchors):
@@ -186,7 +202,7 @@ def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tu
         by_word.setdefault(_first_word(surface), []).append(surface)
     found: list[Span] = []
     ambiguous = 0
-    waiting = iter([*links, Span(len(text), len(text), "", "", LINK)])
+    waiting = iter([*links, Span(len(text), len(text), "", "", "", LINK)])
     link = next(waiting)
     last_end = 0
     for word in _WORD.finditer(text):
@@ -227,16 +243,16 @@ _MIN_LETTERS = 3
 
 def _surfaces(document: Source, links: Sequence[Span], rules: MentionRules) -> dict[str, _Surface]:
     known: dict[str, _Surface] = {}
-    targets: dict[str, set[str]] = {}
+    targets: dict[str, set[tuple[str, str]]] = {}
     for link in links:
         surface = document.text[link.start : link.end]
-        targets.setdefault(surface, set()).add(link.title)
+        targets.setdefault(surface, set()).add((link.title, link.section))
         if rules.repeated_anchors and surface not in known:
             known[surface] = _Surface(link.end, link._replace(origin=REPEAT))
     if rules.own_titles:
         name = _QUALIFIER.sub("", document.title)
-        known[name] = _Surface(0, Span(0, 0, document.title, "", TITLE))
-        targets.setdefault(name, set()).add(document.title)
+        known[name] = _Surface(0, Span(0, 0, document.title, "", "", TITLE))
+        targets.setdefault(name, set()).add((document.title, ""))
     return {
         surface: of if len(targets[surface]) == 1 else of._replace(span=None)
         for surface, of in known.items()

@@ -25,6 +25,7 @@ class MentionRules:
         True, flag="--keep-whole-sentences", help="keep mentions that are the whole sentence"
     )
     drop_disambiguation: bool = option(True, flag="--keep-disambiguation", help="keep links to disambiguation pages")
+    drop_to_lists: bool = option(True, flag="--keep-to-lists", help="keep links to lists")
     drop_red_links: bool = option(False, help="leave out links to titles that are not a page")
     own_titles: bool = option(False, help="also find mentions where a page's text names its title")
     repeated_anchors: bool = option(False, help="also find mentions where a page repeats an anchor without the link")

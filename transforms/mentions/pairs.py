@@ -29,7 +29,7 @@ ENTITY, SURFACE = range(2)
 """Indices into PAIR_KINDS, the values of a column `kind`."""
 
 MEMBER_COLUMNS = (
-    *("source", "entity_id", "target_title", "mention"),
+    *("source", "entity_id", "target_title", "section", "mention"),
     *("sentence_id", "text", "start_char", "end_char", "doc_id"),
 )
 """The columns of a mentions shard that this module reads."""
@@ -102,15 +102,16 @@ def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, v
     n = mentions.num_rows
     names, number = distinct(entity_keys(mentions))
     surfaces, surface = distinct(one_array(mentions, "mention"))
-    entities = names.to_pylist()
-    split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in entities], dtype=bool)
+    pages, page = distinct(page_names(mentions))
+    # The sections of a page are in its split.
+    split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in pages.to_pylist()], dtype=bool)
     sentence = _hashes(one_array(mentions, "text"))
     start, end = (mentions.column(name).to_numpy().astype(np.uint64) for name in ("start_char", "end_char"))
     content = mix64(sentence ^ mix64(start << np.uint64(32) | end))
     ids = [one_array(mentions, "sentence_id"), one_array(mentions, "start_char").cast(pa.string())]
     priority = _hashes(pc.binary_join_element_wise(*ids, "\0"), seed=seed)
     document = _hashes(one_array(mentions, "doc_id"))
-    of_mention = [document, content, sentence, priority, split[number], np.full(n, shard), np.arange(n)]
+    of_mention = [document, content, sentence, priority, split[page], np.full(n, shard), np.arange(n)]
     by_kind = (
         (names, number, _hashes(pc.utf8_lower(surfaces))[surface]),
         (surfaces, surface, _hashes(names)[number]),
@@ -124,7 +125,14 @@ def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, v
 
 
 def entity_keys(mentions: pa.Table) -> pa.Array:
-    """The entity of each mention as a string: its Wikidata id, or else source and title with a null between them."""
+    """The entity of each mention as a string: that of its page, with "#" and the section if there is one."""
+    section = one_array(mentions, "section")
+    page = page_names(mentions)
+    return pc.if_else(pc.equal(section, ""), page, pc.binary_join_element_wise(page, section, "#"))
+
+
+def page_names(mentions: pa.Table) -> pa.Array:
+    """The page of each mention: its Wikidata id, or else source and title with a null between them."""
     entity_id = one_array(mentions, "entity_id")
     title = pc.binary_join_element_wise(one_array(mentions, "source"), one_array(mentions, "target_title"), "\0")
     return pc.if_else(pc.equal(entity_id, ""), title, entity_id)
