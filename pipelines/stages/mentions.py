@@ -40,6 +40,7 @@ from transforms.mentions.facts import (
     titles_of_redirects,
 )
 from transforms.mentions.finding import Source, Target, find_mentions
+from transforms.mentions.languages import require
 from transforms.mentions.options import MentionRules
 from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 from transforms.mentions.titles import normalise, title_keys
@@ -329,6 +330,10 @@ class FindMentions(Stage):
         return replace(self, rules=replace(self.rules, drop_red_links=False))
 
     def plan(self, work: Work) -> list[Shards]:
+        for stage in read_manifest(Folder(self.documents)).stages:
+            for name in sorted(stage.counters):
+                if name.startswith("language:"):
+                    require(name.removeprefix("language:"))
         return shard_units(Folder(self.documents), 0)
 
     def process(self, unit: Shards, write: TaskWriter) -> None:

@@ -49,7 +49,11 @@ def _of_side(field: pa.Field, side: int) -> pa.Field:
 MENTION_PAIRS = schema(
     "MentionPair",
     term("kind", "entity: two mentions of one entity; surface: of two entities that share the surface"),
-    column("key", pa.string(), "what the two share: the entity's Wikidata id, else its title, with #section, or the surface"),
+    column(
+        "key",
+        pa.string(),
+        "what the two share: the entity's Wikidata id, else its title, with #section, or the surface",
+    ),
     *(_of_side(each, side) for side in (1, 2) for each in PAIRED_FIELDS),
     column("unmasked", pa.uint8(), "which of the two keeps its words in training: 0 neither, 1 or 2 (by hash)"),
 )

@@ -45,12 +45,12 @@ from schemas.terms import ORIGINS, RESOLUTIONS
 MENTION_FIELDS = (
     term("entity_id", "the Wikidata id of the entity, empty where none is known"),
     column("target_title", pa.string(), "the title of the entity's page, redirects followed"),
-    column("section", pa.string(), "the section of that page that is meant, empty for the whole page"),
     column("mention", pa.string(), "the anchor as it stands in the sentence: text[start_char:end_char]"),
     column("sentence_id", pa.string(), "<doc_id>#<start of the sentence in the document's text>"),
     column("text", pa.string(), "the sentence as it stands in the document's text"),
     column("start_char", pa.uint32(), "start of the mention in `text`, the sentence"),
     column("end_char", pa.uint32(), "end of the mention in `text`, the sentence"),
+    column("section", pa.string(), "the section of the target's page that is meant, empty for the whole page"),
     term("resolution", "how the target was found: qid, redirect, title or NIL (docs/mentions.md)"),
     term("origin", "link: a hyperlink; title: the page's own title; repeat: an anchor linked before in the page"),
 )

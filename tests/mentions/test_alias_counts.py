@@ -87,7 +87,9 @@ def test_what_an_entity_is(one, other, paired):
 
 
 def test_an_entity_of_several_titles_has_the_first_of_them():
-    mentions = [("w", "Q1", title, "", surface) for title, surface in (("Ä", "x"), ("b", "y"), ("B", "rare"), *[("z", "x")] * 2)]
+    mentions = [
+        ("w", "Q1", title, "", surface) for title, surface in (("Ä", "x"), ("b", "y"), ("B", "rare"), *[("z", "x")] * 2)
+    ]
     found, _ = alias_pairs(count_surfaces(table(mentions)), aliases_per_entity=2, min_count=1)
     assert rows(found) == [("Q1", "B", "", "x", "rare", 3, 1)]
 

@@ -106,7 +106,9 @@ def test_side_tables():
     by_id = facts_of_pages(pages)
     assert by_id.schema == KEYED_FACTS
     assert told(join_facts(by_id)[0]) == {title: expected[title] for title in "AC"}  # B has no number
-    redirects = pa.Table.from_pylist([{"source": "enwiki", "title": "D", "target_title": "A", "section": "s"}], schema=REDIRECTS)
+    redirects = pa.Table.from_pylist(
+        [{"source": "enwiki", "title": "D", "target_title": "A", "section": "s"}], schema=REDIRECTS
+    )
     assert told(titles_of_redirects(redirects)) == {"D": (0, False, False, "A#s")}
 
 

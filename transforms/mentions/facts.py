@@ -89,9 +89,7 @@ def _largest(values: pa.ChunkedArray, group: np.ndarray) -> pa.Array:
     return table.sort_by("group").column("value_max").combine_chunks()
 
 
-def titles(
-    pages: pa.Table, target_title: pa.Array | pa.ChunkedArray, section: pa.Array | pa.ChunkedArray
-) -> pa.Table:
+def titles(pages: pa.Table, target_title: pa.Array | pa.ChunkedArray, section: pa.Array | pa.ChunkedArray) -> pa.Table:
     """TITLES of pages (columns source, title, entity, disambiguation, is_page); `target_title` "" is no redirect."""
     source = pages.column("source").combine_chunks()
     hi, lo = title_keys(source, pages.column("title").combine_chunks())

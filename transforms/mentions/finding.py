@@ -1,7 +1,8 @@
 """Mentions: the hyperlinks of a document in their sentences.
 
 UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, and the page it links to is its
-meaning. Sentences are those of the parser `phrasemill`, so that a mention has the sentence_id of its parsed sentence.
+meaning. In English, sentences are those of the parser `phrasemill`, so that a mention has the sentence_id of its parsed
+sentence.
 
 Optionally, a page's own title and anchors that the page has linked before are mentions where they occur without a link.
 Their origin says which of these they are.
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
 from transforms.mentions.options import MentionRules
-from transforms.parsing.sentence_ends import sentence_starts
+from transforms.mentions.languages import sentence_starts
 
 LINK, TITLE, REPEAT = ORIGINS
 
@@ -83,7 +84,7 @@ def find_mentions(
     if rules.drop_lists and (is_list(document.title) or (own is not None and own.disambiguation)):
         filtered.update({"list_page": len(spans)} if spans else {})
         return
-    for span, sentence in zip(spans, _sentences(document.text, spans), strict=True):
+    for span, sentence in zip(spans, _sentences(document, spans), strict=True):
         if sentence is None:
             filtered["across_sentences"] += 1
             continue
@@ -97,7 +98,7 @@ def find_mentions(
             span.end - start,
             span.origin,
         )
-        if reason := _reason(found, rules):
+        if reason := _reason(found, rules, document.language):
             filtered[reason] += 1
         else:
             yield found
@@ -129,12 +130,12 @@ def is_list(title: str) -> bool:
     return _LIST_TITLE.match(title) is not None
 
 
-def _reason(found: Found, rules: MentionRules) -> str:
+def _reason(found: Found, rules: MentionRules, language: str) -> str:
     """Why a mention is left out: the first reason that applies; "" if it is kept."""
     mention, target = found.mention, found.target
     if not _WORD_CHARACTER.search(mention):
         return "punctuation"
-    if rules.drop_dates and is_date(mention, target.title):
+    if rules.drop_dates and is_date(mention, target.title, language):
         return "date"
     if rules.drop_numbers and _NUMBER.fullmatch(mention):
         return "number"
@@ -156,8 +157,9 @@ def _reason(found: Found, rules: MentionRules) -> str:
 # Sentences
 
 
-def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
+def _sentences(document: Source, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
     """The sentence [start, end) that holds each span; None if none holds all of it. Spans are in order."""
+    text = document.text
     line_end = -1
     starts: list[int] = []
     for span in spans:
@@ -167,7 +169,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | N
             line_end = len(text) if line_end < 0 else line_end
             line = text[line_start:line_end]
             indent = len(line) - len(line.lstrip())
-            starts = [line_start + max(each, indent) for each in sentence_starts(line)]
+            starts = [line_start + max(each, indent) for each in sentence_starts(line, document.language)]
         place = bisect_right(starts, span.start) - 1
         start = starts[place]
         end = starts[place + 1] if place + 1 < len(starts) else line_end
