@@ -45,7 +45,8 @@ SMALL = (
 PAGES = {
     "Ada Lovelace": "'''Ada Lovelace''' lived in [[London]], knew [[babbage|Charles Babbage]]. She wrote [[Note G]].",
     "London": "[[London]] is not [[London, Ontario]]. The [[capital city|capital]] of [[U.K.]] has [[Mercury]].",
-    "Charles Babbage": "[[London|He]] built it in [[london#Old_town|london]]. [[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
+    "Charles Babbage": "[[London|He]] built it in [[london#Old_town|london]]. "
+    "[[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
     "Mercury": "'''Mercury''' may refer to:\n* [[Mercury (planet)]], near [[London]] or not\n{{disambiguation}}",
     "United Kingdom": "The [[United_Kingdom]] has [[England|many]] &amp; [[&#76;ondon]].",
     "List of cities": "They are [[London]] and more.",

@@ -215,7 +215,7 @@ CASES = {
     "key of an entity": (
         "pairs",
         rewrite(lambda rows: first(rows, kind="entity").update(key="whale?")),
-        'the key of a pair of kind entity is not its Wikidata id, or title where that is unknown, and section: .*"whale[?]"',
+        'a pair of kind entity is not its Wikidata id, or title where that is unknown, and section: .*"whale[?]"',
     ),
     "key of a surface": (
         "pairs",

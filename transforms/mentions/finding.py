@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
-from transforms.mentions.options import MentionRules
 from transforms.mentions.languages import sentence_starts
+from transforms.mentions.options import MentionRules
 
 LINK, TITLE, REPEAT = ORIGINS
 

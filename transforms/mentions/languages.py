@@ -1,8 +1,8 @@
 """What mentions need to know of a wiki's language: the names in its dates, and where its sentences end.
 
-English has rules of its own: `transforms/mentions/dates.py`, and those of the parser `phrasemill`, so that a mention has
-the sentence_id of its parsed sentence. For other languages the names are those of Unicode's CLDR, by Babel, and the
-ends of sentences are found by sentencex, which Wikimedia uses for its own wikis.
+English has rules of its own: `transforms/mentions/dates.py`, and those of the parser `phrasemill`, so that a mention
+has the sentence_id of its parsed sentence. For other languages the names are those of Unicode's CLDR, by Babel, and the
+ends of sentences are found by sentencex, which Wikimedia wrote for its own wikis.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
         return members.take(pa.array(kept[_sorted(hi, lo, group, rank)[0]]))
     order, _, new_group = _sorted(hi, lo, group, [document, *rank])
     turn = places_in_runs(new_group | run_begins(document[order]))
-    order, turn = _at(turn < rules.mentions_per_document, order, turn)
+    order, turn = _at(np.flatnonzero(turn < rules.mentions_per_document), order, turn)
     hi, lo, group, *rank = _at(order, hi, lo, group, *rank)
     kept = kept[order]
     order, _, new_group = _sorted(hi, lo, group, [turn, *rank])
@@ -210,7 +210,8 @@ def _ring(members: pa.Table, rules: PairRules) -> _Ring:
     several = np.repeat(np.add.reduceat(new_group, starts) > 1, run_sizes(starts, len(hi))) if len(hi) else new_key
     turn = places_in_runs(new_group)
     member = np.flatnonzero((kind == ENTITY) | several)
-    order, new_key, _ = _sorted(*_at(member, hi, lo, turn), _at(member, *rank))
+    key_hi, key_lo, of_group = _at(member, hi, lo, turn)
+    order, new_key, _ = _sorted(key_hi, key_lo, of_group, _at(member, *rank))
     if not rules.all_pairs:
         chosen = places_in_runs(new_key) < rules.mentions_per_key
         order, new_key = order[chosen], new_key[chosen]

@@ -42,7 +42,8 @@ TITLES = pa.schema(
     ]
 )
 """What one source says of a title: the number of its Wikidata id (0: none), whether it is known to be an article, and
-its redirect target ("": none, and the target's key is ignored) with the section of that page. Keys: `transforms.mentions.titles.title_keys`.
+its redirect target ("": none, and the target's key is ignored) with the section of that page. Keys:
+`transforms.mentions.titles.title_keys`.
 """
 
 OK, LOOP, TOO_LONG = STATUSES = ("ok", "loop", "too_long")
@@ -60,8 +61,9 @@ MEANINGS = pa.schema(
     ]
 )
 """What the title of a key means: the title at the end of its redirects, `hops` further, with the section that the first
-redirect with one names, that page's entity (0: none) and whether it is a disambiguation page; `known` if it is known to be an article. A redirect that leads into a
-loop, or over too many hops, means itself and nothing is known of it; `status` is the one of STATUSES that applies.
+redirect with one names, that page's entity (0: none) and whether it is a disambiguation page; `known` if it is known to
+be an article. A redirect that leads into a loop, or over too many hops, means itself and nothing is known of it;
+`status` is the one of STATUSES that applies.
 """
 
 MAX_HOPS = 100
