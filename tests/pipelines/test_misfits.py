@@ -95,7 +95,7 @@ def test_other_versions_of_the_code_and_models_are_named(mined):
     assert build is not None
     assert (
         replace(build, models=({"model": "mine", "version": 2},))
-        .misfit()
+        .misfit(read_manifest(build.output))
         .endswith("(version: 1 -> 2; version of cut: 0 -> 1)")
     )
     manifest.write_text(original)
