@@ -77,7 +77,7 @@ def _dbname(host: str) -> str:
 
 class WikipediaXml:
     name = "wikipedia-xml"
-    version = 3
+    version = 4
 
     def recognises(self, path: str, head: bytes) -> bool:
         return (

@@ -54,7 +54,7 @@ class WikipediaHtml:
     """A line is a page."""
 
     name = "wikipedia-html"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         named = _HTML_DUMP.search(path) is not None
