@@ -169,6 +169,7 @@ def test_rules(brackets, options, expected):
         ("[NP 5 km]", {"drop_measures": False}, ["5 km"]),
         # initials and letters
         ("[NP G. J.] [NP x] [NP J. S. Mill] [NP pi]", {}, ["j. s. mill", "pi", "<too_short>", "<too_short>"]),
+        ("[NP b ~, c and d] [NP x of them]", {}, ["<too_short>"] * 2),
         ("[NP x] [NP Mill]", {"min_letters": 4}, ["mill", "<too_short>"]),
         # "a few" is not "few"
         ("[NP a/DT few/JJ whales/NNS] [NP few/JJ whales/NNS]", {}, ["a few whales", "few whales"]),

@@ -97,7 +97,7 @@ DATE_WORDS = MONTHS | _words(
 
 UNITS = _words(
     """
-    second seconds minute minutes hour hours day days week weeks month months year years decade decades sec min hr hrs
+    moment moments fortnight fortnights second seconds minute minutes hour hours day days week weeks month months year years decade decades sec min hr hrs
     metre metres meter meters kilometre kilometres kilometer kilometers centimetre centimetres millimetre millimetres
     inch inches foot feet yard yards mile miles league leagues fathom fathoms rod rods acre acres hectare hectares
     gram grams kilogram kilograms tonne tonnes ton tons ounce ounces pound pounds litre litres liter liters
