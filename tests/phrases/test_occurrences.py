@@ -74,7 +74,7 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[NP $ ~5 bill]", {}, ["$5 bill"]),
         ("[NP 50 ~% growth]", {}, ["50% growth"]),
         ("[NP # ~1 hit]", {}, ["#1 hit"]),
-        ("[NP AT ~& ~T]", {}, ["at&t"]),
+        ("[NP AT/NNP ~& ~T]", {}, ["at&t"]),
         ("[NP rain at 5 ~°]", {}, ["rain at 5°"]),
         # determiners: leading ones only, several, and quotes among them
         ("[NP The cat] [NP a cat] [NP an owl] [NP this cat] [NP those cats]", {}, ["cat", "cat", "owl", "cat", "cats"]),
