@@ -86,6 +86,7 @@ def document_row(doc_id: str, text: str) -> Row:
         "url": f"https://example.org/{doc_id}",
         "licence": "CC0-1.0",
         "text": text,
+        "language": "en",
         "links": [],
     }
 

@@ -363,10 +363,10 @@ CASES = {
         ),
         "00001-of-00003.parquet: row 0: the document has sentences in another shard",
     ),
-    "line break": (
+    "empty line": (
         "contexts-sentences",
-        rewrite(lambda rows: rows[0].update(text=rows[0]["text"].replace(" ", "\n"))),
-        "row 0: the text has a line break",
+        rewrite(lambda rows: rows[0].update(text="\n\n" + rows[0]["text"][2:])),
+        "row 0: the text has an empty line",
     ),
     "no tokens": (
         "contexts-sentences",

@@ -99,7 +99,7 @@ def test_brackets_are_balanced_and_the_text_is_whole(data):
 
 
 def link(start: int, end: int) -> dict[str, object]:
-    return {"start_char": start, "end_char": end, "target_title": "Target", "entity_id": ""}
+    return {"start_char": start, "end_char": end, "target_title": "Target", "entity_id": "", "section": ""}
 
 
 def test_a_document_has_its_links_marked():
