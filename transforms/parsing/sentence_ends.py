@@ -119,9 +119,9 @@ ABBREVIATIONS = _words(
     "St Jr Sr Esq Inc Ltd Co Cos Corp Bros Cie etc al ibid Ibid Ave Blvd Rd Univ univ Dept dept Est est ed eds trans "
     "incl excl esp repr orig Lat Ger var spp subsp ssp comb nov abbr anon Vol Vols vol vols Ch ch Fig Figs Eq Eqs Jan "
     "Feb Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thur Thurs Fri Calif Conn Va Ala Ariz Colo Fla Ga Minn "
-    "Okla Ont Que Acad Amer Assn Assoc Biol Brit Chem Mus Natl Philos "
-    "Phys Proc Sci Soc Trans Wm Chas Geo Thos Jas Jno Edw Eliz Robt Saml Benj Danl Nath Fredk Par Mass Mich Neb Nev Ore "
-    "Penn Tenn Tex Wis Wyo Camb Edinb Lond fem masc transl"
+    "Okla Ont Que Mass Mich Neb Nev Ore Penn Tenn Tex Wis Wyo Camb Edinb Lond Acad Amer Assn Assoc Biol Brit Chem Mus "
+    "Natl Philos Phys Proc Sci Soc Trans Par fem masc transl Wm Chas Geo Thos Jas Jno Edw Eliz Robt Saml Benj Danl "
+    "Nath Fredk"
 )
 """Abbreviations after which a sentence may end."""
 
