@@ -283,7 +283,8 @@ class Blocks:
         if _SENTENCE_END.search(last):
             self.end_paragraph()
             return
-        self._add(line.lstrip(FORMULA + " ") if last.endswith(FORMULA) else line)
+        if line := line.lstrip(FORMULA + " ") if last.endswith(FORMULA) else line:
+            self._add(line)
         self._goes_on = True
 
     def _reopened(self) -> bool:
@@ -302,12 +303,13 @@ class Blocks:
         return True
 
     def _add(self, line: str) -> None:
-        lines = self._items or self._paragraph
-        joined = "" if line.startswith(_CLOSERS) else " "
-        if lines is self._paragraph and joined:
-            lines.append(line)
+        if self._items:
+            glue = "" if line.startswith(_CLOSERS) else " "
+            self._items[-1] += glue + one_line(line)  # an item is tidy from the beginning
+        elif line.startswith(_CLOSERS):
+            self._paragraph[-1] = self._paragraph[-1].rstrip() + line
         else:
-            lines[-1] = lines[-1].rstrip() + joined + line
+            self._paragraph.append(line)
 
 
 def _is_title(block: str) -> bool:
