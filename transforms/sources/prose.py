@@ -87,10 +87,7 @@ def without_joiners(text: str) -> str:
 
 def one_line(anchor: str) -> str:
     """An anchor without the marks of breaks and gaps, and without blanks at its ends."""
-    return " ".join(without_joiners(anchor.translate(_WITHOUT_GAPS)).split())
-
-
-_WITHOUT_GAPS = str.maketrans({GAP: None, BREAK: " ", TABLE: " "})
+    return " ".join(without_joiners(anchor.replace(GAP, "").replace(BREAK, " ").replace(TABLE, " ")).split())
 
 
 def power(digits: str, before: str) -> str:
@@ -210,7 +207,7 @@ class Blocks:
         self._goes_on = False  # the last line is a formula
 
     def prose(self, line: str) -> None:
-        if _ONLY_FORMULA.fullmatch(line):
+        if FORMULA in line and _ONLY_FORMULA.fullmatch(line):
             self._formula(line)
             return
         if self._goes_on:
@@ -227,13 +224,16 @@ class Blocks:
             self._paragraph.append(line)
 
     def item(self, line: str) -> None:
-        if _ONLY_FORMULA.fullmatch(line):
+        if FORMULA in line and _ONLY_FORMULA.fullmatch(line):
             self._formula(line)
             return
         self._goes_on = False
         if self._paragraph:
             self.end_paragraph()
-        self._items.extend(tidy for each in line.split(BREAK) if (tidy := _tidy(each)))
+        if BREAK in line:
+            self._items.extend(tidy for each in line.split(BREAK) if (tidy := _tidy(each)))
+        elif line := _tidy(line):
+            self._items.append(line)
 
     def heading(self, level: int, line: str) -> None:
         self.end_paragraph()
