@@ -399,7 +399,7 @@ def test_small_groups_are_far_from_each_other(groups):
         ("is is is a", "a a is", 2, 2),
         ("東京は日本の首都", "東京は日本の都市", 7, 9),
         ("東京は 日本の首都", "東京は 日本の都市", 1, 3),
-        ("a", "b", 0, 2),
+        ("Range", "Anger", 0, 2),
     ],
 )
 def test_near_copies_share_their_words(first, second, shared, words):

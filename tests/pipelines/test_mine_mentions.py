@@ -298,7 +298,7 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
                     filtered["same_entity"] += 1
                 elif is_validation(page(one), rate=rate, seed=seed) != is_validation(page(other), rate=rate, seed=seed):
                     filtered["crosses_splits"] += 1
-                elif len(words(one) & words(other)) >= 0.7 * len(words(one) | words(other)):  # all have blanks
+                elif len(words(one) & words(other)) >= 0.7 * len(words(one) | words(other)):
                     filtered["near_copy"] += 1
                 else:
                     places = frozenset((row["sentence_id"], row["start_char"]) for row in (one, other))
