@@ -278,7 +278,9 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
         return f"{page(row)}#{row['section']}"
 
     def words(row: Row) -> set[str]:
-        return set(row["text"].lower().split())
+        """Characters of "桂C—Guilin", which has Chinese and no blank."""
+        text = row["text"]
+        return set(text) if " " not in text and max(text) > "\u3400" else set(text.lower().split())
 
     def priority(row: Row) -> int:
         return xxh3_64_intdigest(f"{row['sentence_id']}\0{row['start_char']}".encode(), seed=seed)
