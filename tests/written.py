@@ -115,6 +115,8 @@ def phrase(name: str, frequency: int, *, label: str = "NP") -> Row:
     shares = {each: float(each == label) for each in ("NP", "VP", "PP", "ADJP", "ADVP")}
     return {
         "phrase": name,
+        "surface": name.capitalize(),
+        "surface_share": 0.75,
         "label": label,
         "label_shares": shares,
         "frequency": frequency,

@@ -59,9 +59,9 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "",
-            ["--min-frequency=2", "--mask-token=<x>"],
+            ["--min-frequency=1", "--mask-token=<x>"],
             [
-                "phrases: (max_phrases: 100000 -> null; min_frequency: 1 -> 2)",
+                "phrases: (max_phrases: 100000 -> null; min_frequency: 2 -> 1)",
                 'contexts: (input phrases has changed; mask_token: "[MASK]" -> "<x>")',
             ],
         ),

@@ -185,7 +185,7 @@ BAND = mention("A [whale] breathes.", "Whale (band)")
         ),
         (
             phrases.show(phrase("old man", 1200), {}),
-            ["old man: label NP, frequency 1,200, document frequency 1, label shares NP 100%"],
+            ["old man: surface Old man 75%, label NP, frequency 1,200, document frequency 1, label shares NP 100%"],
         ),
         (
             contexts.show(context("sea", "x" * 150 + " [MASK] is wide. [MASK]!"), MASK),
