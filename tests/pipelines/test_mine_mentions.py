@@ -27,6 +27,7 @@ from schemas.errors import UserError
 from schemas.keys import is_validation
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
+from transforms.parsing.lines import parts
 from transforms.parsing.sentences import Tokenizer
 
 SMALL = (
@@ -355,12 +356,11 @@ def test_sentences_are_those_of_the_parsers(minidump):
     tokenizer = Tokenizer()
     parsed: set[tuple[str, str]] = set()
     for row in rows(Folder(f"{minidump}-documents")):
-        start = 0
-        for line in row["text"].split("\n"):
-            for tokens in tokenizer.sentences([line])[0]:
-                sentence = line[tokens.starts[0] : tokens.ends[-1]]
+        for start, end in parts(row["text"]):
+            passage = row["text"][start:end]
+            for tokens in tokenizer.sentences([passage.replace("\n", " ")])[0]:
+                sentence = passage[tokens.starts[0] : tokens.ends[-1]]
                 parsed.add((f"{row['doc_id']}#{start + tokens.starts[0]}", sentence))
-            start += len(line) + 1
     assert {(row["sentence_id"], row["text"]) for row in mentions_of(minidump)} <= parsed
 
 
