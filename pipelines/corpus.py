@@ -174,7 +174,7 @@ def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDatas
     """Sentences -> the most frequent phrases."""
     vocabulary = options[Vocabulary]
     count = Count(rules=options[PhraseRules], sentences=before.folder.uri)
-    add_up = AddUp(max_phrases=vocabulary.most, min_frequency=vocabulary.min_frequency or 1)
+    add_up = AddUp(max_phrases=vocabulary.most, min_frequency=vocabulary.least)
     return built(
         DatasetBuild(
             output=output,

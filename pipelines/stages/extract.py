@@ -201,6 +201,8 @@ class Extract(Stage):
             shards.add(item)
             write.ledger.written += 1
             write.counters[f"licence:{item.licence}"] += 1
+            if item.language:
+                write.counters[f"language:{item.language}"] += 1
             write.counters["characters"] += len(item.text)
             write.counters["links"] += len(item.links)
         elif isinstance(item, Redirect):

@@ -43,6 +43,7 @@ DOCUMENTS = schema(
         pa.string(),
         "plain text; a line is a paragraph, a heading or a list item; an empty line stands between paragraphs",
     ),
+    term("language", "the code of the text's language, empty if the input does not say"),
     column(
         "links",
         list_of(
@@ -51,6 +52,7 @@ DOCUMENTS = schema(
                 column("end_char", pa.uint32(), "end of the anchor in the text"),
                 column("target_title", pa.string(), "the title linked to, as written, without its fragment"),
                 column("entity_id", pa.string(), "the entity's Wikidata id, empty if the input does not say"),
+                column("section", pa.string(), "the section of the target page that is linked to, empty if it is none"),
             )
         ),
         "hyperlinks in order; text[start_char:end_char] is the anchor as shown",
@@ -62,6 +64,7 @@ REDIRECTS = schema(
     term("source", "the dump's name"),
     column("title", pa.string(), "the redirecting title"),
     column("target_title", pa.string(), "the title it points to, without its fragment"),
+    column("section", pa.string(), "the section of that page that it points to, empty if it is none"),
 )
 
 PAGES = schema(
