@@ -160,14 +160,17 @@ def _sets(work: Work, places: Places, items: I64, words: int, write: TaskWriter,
     for number in write.each(np.unique(shard).tolist(), share):
         table = read_parquet(work.folder, places.shards[number].path, ["doc_id", "text"])
         here = items[shard == number]
-        row = (here >> PARAGRAPH_BITS) - places.first[number]
-        for document in np.unique(row).tolist():
-            text, doc_id = table.column("text")[document].as_py(), table.column("doc_id")[document].as_py()
-            lines = [text, *text.split("\n")]
-            of_document = here[row == document].tolist()
-            found = shingles([lines[item & _IN_DOCUMENT] for item in of_document], words)
-            for item, (start, end) in zip(of_document, pairwise(found.edges.tolist()), strict=True):
-                yield _Set(item, np.unique(found.hashes[start:end]), doc_id)
+        rows = ((here >> PARAGRAPH_BITS) - places.first[number]).tolist()
+        texts, ids, lines = [], [], [""]
+        for n, (row, item) in enumerate(zip(rows, here.tolist(), strict=True)):
+            if n == 0 or row != rows[n - 1]:
+                text = table.column("text")[row].as_py()
+                lines = [text, *text.split("\n")]
+            texts.append(lines[item & _IN_DOCUMENT])
+            ids.append(table.column("doc_id")[row].as_py())
+        found = shingles(texts, words)
+        for item, doc_id, (start, end) in zip(here.tolist(), ids, pairwise(found.edges.tolist()), strict=True):
+            yield _Set(item, np.unique(found.hashes[start:end]), doc_id)
 
 
 @dataclass(frozen=True)
