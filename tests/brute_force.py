@@ -183,7 +183,12 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
             return "measure"
     if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
         return "function_words"
-    if all(each.letters < rules.min_letters for each in words):
+    content = [
+        each
+        for each in words
+        if not each.is_function_word and not each.is_(Class.PUNCTUATION | Class.NUMBER | Class.ORDINAL)
+    ]
+    if content and all(each.letters < rules.min_letters for each in content):
         return "too_short"
     return "too_long" if len(words) > rules.max_tokens else ""
 

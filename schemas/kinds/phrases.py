@@ -212,7 +212,7 @@ KIND = Kind(
         "date": "a date or a time: numbers with a month, a century, a decade, o'clock (--keep-dates)",
         "measure": "numbers with units (--keep-measures)",
         "function_words": "a constituent of function words and numbers only (--keep-function-words)",
-        "too_short": "a constituent without a word of two letters or digits (--min-phrase-letters)",
+        "too_short": "a constituent of letters and initials (--min-phrase-letters)",
         "too_long": "a constituent longer than --max-phrase-tokens",
         "clause": "a constituent with a clause inside (--keep-clauses)",
         "nested": "a constituent with the same head as another, which is counted (--nested)",
