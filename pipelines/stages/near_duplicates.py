@@ -134,7 +134,12 @@ class Match(Stage):
         places = Places(write.work)
         files = write.work.files("sign", "bands")
         band, item = key_columns(read_sorted(write.work.folder, write.each(files, 0.6), unit.number, BANDS))
-        a, b = neighbours(band, item.astype(np.int64), NEIGHBOURS)
+        # A band that very many texts share makes many pairs, so they are made of some rows at a time.
+        for start in write.each(range(0, len(item), BANDS_A_RANGE)):
+            some = slice(max(start - NEIGHBOURS, 0), start + BANDS_A_RANGE)
+            self._write(*neighbours(band[some], item[some].astype(np.int64), NEIGHBOURS), places, write)
+
+    def _write(self, a: I64, b: I64, places: Places, write: TaskWriter) -> None:
         if not len(a):
             return
         group_a, group_b = places.group(a), places.group(b)
@@ -189,25 +194,24 @@ class Send(Stage):
         work, places = write.work, Places(write.work)
         wanted = read_range(work.folder, work.files("match", "wanted"), unit.number, WANTED)
         item, target = distinct_pairs(wanted.column("item").to_numpy(), wanted.column("group").to_numpy())
-        waiting: list[tuple[I64, _Set]] = []
+        waiting: list[tuple[int, _Set]] = []
         size = 0
         for each in _sets(work, places, np.unique(item), self.rules.near_words, write, 0.9):
-            targets = target[np.searchsorted(item, each.item) : np.searchsorted(item, each.item, side="right")]
-            waiting.append((targets, each))
-            size += len(each.shingles) * len(targets)
-            if size >= SHINGLES_A_FILE:
-                self._write(waiting, places, write)
-                waiting, size = [], 0
+            here = slice(np.searchsorted(item, each.item), np.searchsorted(item, each.item, side="right"))
+            for group in target[here].tolist():
+                waiting.append((group, each))
+                size += len(each.shingles)
+                if size >= SHINGLES_A_FILE:
+                    self._write(waiting, places, write)
+                    waiting, size = [], 0
         if waiting:
             self._write(waiting, places, write)
 
-    def _write(self, waiting: list[tuple[I64, _Set]], places: Places, write: TaskWriter) -> None:
-        targets = np.concatenate([targets for targets, _ in waiting])
+    def _write(self, waiting: list[tuple[int, _Set]], places: Places, write: TaskWriter) -> None:
         sets = [each.shingles for _, each in waiting]
         lists = pa.ListArray.from_arrays(np.cumsum([0, *map(len, sets)], dtype=np.int32), np.concatenate(sets))
         table = pa.table([[each.item for _, each in waiting], lists], schema=SENT)
-        rows = np.repeat(np.arange(len(waiting)), [len(targets) for targets, _ in waiting])
-        write_parts(write, "shingles", table.take(pa.array(rows)), targets, parts=places.groups)
+        write_parts(write, "shingles", table, np.array([group for group, _ in waiting]), parts=places.groups)
 
 
 @dataclass(frozen=True)
