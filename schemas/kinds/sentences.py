@@ -82,9 +82,7 @@ def _rules(table: pa.Table) -> Iterator[Broken]:
         where([found != wanted for found, wanted in zip(ids, expected, strict=True)]),
         lambda row: f"{quoted(ids[row])} instead of {quoted(expected[row])}",
     )
-    yield Broken(
-        "the text has an empty line", where(["\n\n" in text for text in texts]), lambda row: quoted(ids[row])
-    )
+    yield Broken("the text has an empty line", where(["\n\n" in text for text in texts]), lambda row: quoted(ids[row]))
     yield from _tokens(table, start, end, ids, texts)
     yield from _constituents(table, ids)
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from literal import Mined, Row, mine, mine_datasets, parse_options, rows, run_here, run_inline, shard, treebank_shards
 from properties import examples
 
-from pipelines import corpus
+from pipelines import corpus, summary
 from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND, build
 from pipelines.stages import contexts as context_steps
@@ -244,7 +244,11 @@ def test_ties_at_the_cut_favour_no_letter(tmp_path):
     shares = Counter(row["phrase"][0] for row in mined.phrases)
     assert shares.total() == 800
     assert all(abs(shares[letter] - 800 / 26) <= 13 for letter in string.ascii_lowercase)
-    assert read_manifest(Folder(str(tmp_path / "phrases"))).ledger("select").filtered == {"tied_at_cut": 1800}
+    folder = Folder(str(tmp_path / "phrases"))
+    assert read_manifest(folder).ledger("select").filtered == {"tied_at_cut": 1800}
+    note = "phrases: the cut falls among those that occur once: 1,800 of them are left out, by hash alone; keep none"
+    for text in (summary.text([folder], {}), *(folder.read(name).decode() for name in ("README.md", "report.html"))):
+        assert note in text
 
 
 # ---- Properties of every row
