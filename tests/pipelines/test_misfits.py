@@ -29,7 +29,7 @@ SHARD = shard({"a:1": "[NP The old whale] sank ~. | [NP The old whale] swam ~."}
 
 def chain(made: Path, of: Path, *flags: str) -> list[corpus.ChainDataset]:
     """Phrases and contexts in `made`, of the documents and sentences in `of`."""
-    chosen = parse_options("--min-frequency=1", *flags)
+    chosen = parse_options("--min-frequency=1", "--min-phrase-letters=1", *flags)
     found = [Folder(f"{of}/{name}") for name in ("documents", "sentences")]
     documents, sentences = (corpus.ChainDataset(each, read_manifest(each).fingerprint) for each in found)
     phrases = corpus.phrases(sentences, chosen, Folder(f"{made}/phrases"))
