@@ -505,7 +505,7 @@ CASES = {
     "negative of a lonely document": (
         "contexts",
         rewrite(field(0, negative=""), split="validation"),
-        "validation-00000-of-00001.parquet: row 0: the negative is not",
+        "validation-00000-of-00002.parquet: row 0: the negative is not",
     ),
     "negatives counted": (
         "contexts",
