@@ -6,11 +6,14 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules` (
 2. Letters are lower-cased (NFC; typographic apostrophes and quotes count as straight ones).
 3. Leading and trailing punctuation tokens are removed. Signs that carry meaning stay: $5, 50%, #1, AT&T, 5°.
    A bracket or quote stays if its other half is inside: sulfuric acid (H2SO4).
-4. Leading determiners are removed: "the old man" and "an old man" are occurrences of "old man". The span of the
-   occurrence shrinks with the phrase, so that the surface matches the phrase.
-5. The result is left out if it is longer than `max_tokens`, is empty, holds half of a pair of brackets or quotes,
-   consists of pronouns and determiners or of numbers, or holds an unknown token (WikiText's <unk>).
-6. Constituents that now cover the same words count once, under the first label in the order NP, VP, PP, ADJP, ADVP.
+4. Verb phrases that an auxiliary leads are left out. Leading clitics and determiners and trailing possessives are
+   removed: "the old man" and "an old man" are occurrences of "old man". The span of the occurrence shrinks with the
+   phrase, so that the surface matches the phrase.
+5. The result is left out if it holds half of a pair of brackets or quotes or an unknown token (WikiText's <unk>),
+   consists of pronouns, numbers, function words, letters, or is a date or a measure, is longer than `max_tokens`, or
+   holds a clause.
+6. Of constituents with the same head one stays. Those that now cover the same words count once, under the first label
+   in the order NP, VP, PP, ADJP, ADVP.
 
 `docs/phrases.md` is the page for users; `transforms/phrases/occurrences.py` does this for whole shards at once.
 """
