@@ -102,7 +102,7 @@ CASES = {
     "manifest of the future": (
         "contexts",
         edit(lambda data: data.update(schema_version=9)),
-        "has schema version 9, this phrasemill reads version 1; use the phrasemill that wrote it",
+        "has schema version 9, this phrasemill reads version 2; use the phrasemill that wrote it",
     ),
     "unknown records": (
         "contexts",
