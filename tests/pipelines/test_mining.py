@@ -54,8 +54,16 @@ OPTIONS = (
     (),
     ("--contexts-per-phrase=3", "--window=20", "--placement=centre", "--keep-other-occurrences", "--seed=5"),
     ("--validation-rate=0.4", "--max-phrases=300", "--contexts-per-phrase=2", "--seed=7", "--mask-token=<é>"),
-    ("--min-frequency=2", "--labels=NP,PP", "--keep-case", "--keep-determiners", "--contexts-per-phrase=4"),
+    (
+        "--min-frequency=2",
+        "--labels=NP,PP",
+        "--keep-case",
+        "--keep-determiners",
+        "--contexts-per-phrase=4",
+        "--nested=all",
+    ),
     ("--max-phrase-tokens=2", "--keep-punctuation", "--keep-numbers", "--keep-pronouns", "--window=2"),
+    ("--nested=outermost", "--keep-auxiliaries", "--keep-clauses", "--keep-possessives", "--keep-measures"),
 )
 
 
