@@ -359,16 +359,18 @@ def contexts(
 
 
 def negative(row: Row, circle: Sequence[Row], negatives: str, mask_token: str) -> str:
-    """The context of the first row that may be the negative; of the first of a lower rank if there is none."""
-    same = [name for name in ("source", "label") if name in negatives]
-    ranks: dict[int, list[Row]] = defaultdict(list)  # by the number of conditions that are given up
-    for other in circle[:LOOK_AHEAD]:
-        fulfilled = [other["doc_id"] != row["doc_id"], *(other[name] == row[name] for name in same), False]
-        if other["phrase"] != row["phrase"]:
-            ranks[len(same) + 1 - fulfilled.index(False)].append(other)
-    ranked = itertools.chain.from_iterable(ranks[given_up] for given_up in sorted(ranks))
-    contexts = (other["context"] for other in ranked)
-    return next((each for each in contexts if not words_in(each.replace(mask_token, "\0"), row["phrase"])), "")
+    """The context of the first row that may be the negative, with as few conditions given up as possible."""
+    conditions = ["document", *(name for name in ("source", "label") if name in negatives)]
+
+    def fulfils(other: Row, condition: str) -> bool:
+        return other["doc_id"] != row["doc_id"] if condition == "document" else other[condition] == row[condition]
+
+    for kept in range(len(conditions), -1, -1):
+        for other in circle[:LOOK_AHEAD]:
+            may_be = other["phrase"] != row["phrase"] and all(fulfils(other, each) for each in conditions[:kept])
+            if may_be and not words_in(other["context"].replace(mask_token, "\0"), row["phrase"]):
+                return other["context"]
+    return ""
 
 
 def words_in(text: str, phrase: str) -> bool:

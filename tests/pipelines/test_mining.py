@@ -29,10 +29,11 @@ from pipelines.mine_contexts import COMMAND, build
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
 from pipelines.stages import units as unit_steps
+from schemas import negatives as search
 from schemas.kinds.phrases import PHRASES
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
-from schemas.terms import PHRASE_LABELS
+from schemas.terms import NEGATIVES, PHRASE_LABELS
 from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.options import Draws
 from transforms.phrases.options import PhraseRules, Vocabulary
@@ -49,13 +50,18 @@ SMALL = (
 )
 """Makes many units, ranges and shards of a small corpus."""
 
-OPTIONS = (
-    (),
-    ("--contexts-per-phrase=3", "--window=20", "--placement=centre", "--keep-other-occurrences", "--seed=5"),
-    ("--validation-rate=0.4", "--max-phrases=300", "--contexts-per-phrase=2", "--seed=7", "--mask-token=<é>"),
-    ("--min-frequency=2", "--labels=NP,PP", "--keep-case", "--keep-determiners", "--contexts-per-phrase=4"),
-    ("--max-phrase-tokens=2", "--keep-punctuation", "--keep-numbers", "--keep-pronouns", "--window=2"),
-)
+OPTIONS = [
+    flags.split()
+    for flags in (
+        "",
+        "--contexts-per-phrase=3 --window=20 --placement=centre --keep-other-occurrences --seed=5 "
+        "--negatives=same-source",
+        "--validation-rate=0.4 --max-phrases=300 --contexts-per-phrase=2 --seed=7 --mask-token=<é> "
+        "--negatives=same-source-and-label",
+        "--min-frequency=2 --labels=NP,PP --keep-case --keep-determiners --contexts-per-phrase=4 --negatives=same-label",
+        "--max-phrase-tokens=2 --keep-punctuation --keep-numbers --keep-pronouns --window=2",
+    )
+]
 
 
 class Corpus(NamedTuple):
@@ -294,7 +300,9 @@ def test_the_splits_share_no_document(tmp_path, real):
     ("documents", "negatives"),
     [
         # one document: another phrase is enough
-        ({"d": "[NP x] a [NP y]"}, {"x": "y", "y": "x"}),
+        ({"d": "[NP x] a b [NP y]"}, {"x": "y", "y": "x"}),
+        # each is in the other's context
+        ({"d": "[NP x] [NP y]"}, {"x": None, "y": None}),
         # one phrase, one context: none
         ({"d": "[NP x]", "e": "a [NP x]"}, {"x": None}),
         # another document before another phrase
@@ -304,7 +312,7 @@ def test_the_splits_share_no_document(tmp_path, real):
     ],
 )
 def test_negatives_of_small_corpora(tmp_path, documents, negatives):
-    mined = mine(tmp_path, [shard(documents)])
+    mined = mine(tmp_path, [shard(documents)], "--window=2")
     of_context = {row["context"]: row["phrase"] for row in mined.train}
     assert {row["phrase"]: of_context.get(row["negative"]) for row in mined.train}.keys() == negatives.keys()
     for row in mined.train:
@@ -337,7 +345,7 @@ def test_a_phrase_that_dominates(tmp_path, monkeypatch):
 # ---- Any corpus
 
 
-WORDS = st.sampled_from(["x", "X", "the", "y y", "é", "😀", "~.", "~x", "it", "5"])
+WORDS = st.sampled_from(["x", "X", "the", "y y", "é", "😀", "~.", "~x", "it", "5", "\ufffd", "~\ufffd\ufffd"])
 CONSTITUENT = st.builds(lambda label, word: f"[{label} {word}]", st.sampled_from(PHRASE_LABELS), WORDS)
 SENTENCE = st.lists(st.one_of(WORDS, CONSTITUENT), min_size=1, max_size=5).map(" ".join)
 REJECTED = SENTENCE.map(lambda sentence: f"(( {sentence} ))")
@@ -345,27 +353,32 @@ LINE = st.lists(st.one_of(SENTENCE, SENTENCE, REJECTED), min_size=1, max_size=3)
 DOCUMENT = st.lists(LINE, min_size=1, max_size=3).map("\n".join)
 SHARDS = st.lists(st.lists(DOCUMENT, max_size=3), min_size=1, max_size=4).map(
     lambda texts: [
-        shard({f"d{number}.{place}": text for place, text in enumerate(some)}) for number, some in enumerate(texts)
+        shard({f"{'st'[place % 2]}:{number}.{place}": text for place, text in enumerate(some)})
+        for number, some in enumerate(texts)
     ]
 )
 FLAGS = st.lists(
     st.sampled_from(
-        ["--seed=3", "--window=3", "--contexts-per-phrase=2", "--validation-rate=0.5", "--max-phrases=3", "--keep-case"]
+        "--seed=3 --window=3 --contexts-per-phrase=2 --validation-rate=0.5 --max-phrases=3 --keep-case "
+        "--unknown-token=[?] --max-unknown-words=1".split()
     ),
     unique=True,
 )
 
 
 @examples(15)
-@given(SHARDS, FLAGS)
-def test_any_corpus(tmp_path_factory, shards, flags):
+@given(SHARDS, FLAGS, st.sampled_from(list(NEGATIVES)), st.sampled_from([3, 1_000]))
+def test_any_corpus(tmp_path_factory, shards, flags, negatives, look_ahead):
+    flags = [*flags, f"--negatives={negatives}"]
     with pytest.MonkeyPatch.context() as patch:
+        for module in (search, brute_force):
+            patch.setattr(module, "LOOK_AHEAD", look_ahead)
         patch.setattr(context_steps, "CONTEXTS_A_SHARD", 2)
         patch.setattr(context_steps, "ROWS_A_RANGE", 2)
         patch.setattr(count_steps, "TOKENS_A_RANGE", 5)
         mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
         again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
-    phrases, train, validation = expected(mined, *flags)
+        phrases, train, validation = expected(mined, *flags)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)

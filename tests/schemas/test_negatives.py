@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -85,7 +86,7 @@ ROWS = [
 @pytest.mark.parametrize("parts", [[6], [1, 5], [2, 0, 2, 2], [1] * 6, [0, 6]])
 def test_a_table(mode, of_cat, counters, parts):
     cuts = np.cumsum([0, *parts]).tolist()
-    circle = Parts([ROWS[start:end] for start, end in zip(cuts, cuts[1:], strict=False)])
+    circle = Parts([ROWS[start:end] for start, end in itertools.pairwise(cuts)])
     negative, counted = found(circle, mode)
     assert negative[0] == of_cat
     assert counted == counters
