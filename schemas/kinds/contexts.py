@@ -274,6 +274,18 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
         yield from equal(cut_.read, manifest.counter("selected"), "occurrences that cut read, and those selected")
 
 
+_GIVEN_UP = {"label": "of another label", "source": "of another source", "document": "of the same document"}
+
+
+def _notes(manifest: Manifest) -> Iterator[str]:
+    """How many negatives are not what they should be."""
+    found = {what: manifest.counter(given_up(condition)) for condition, what in _GIVEN_UP.items()}
+    found["missing"] = manifest.counter(WITHOUT)
+    if any(found.values()):
+        said = ", ".join(f"{n:,} {what}" for what, n in found.items() if n)
+        yield f"negatives: {said}: no other was found (docs/contexts.md)"
+
+
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
     """The context with the surface instead of its mask, marked. Other masks stay."""
     mask = options.get("mask_token", "[MASK]")
@@ -294,6 +306,7 @@ KIND = Kind(
     checks=_checks,
     options={"mask_token": str, "unknown_token": str, "negatives": str, "validation_rate": float},
     sums=_sums,
+    notes=_notes,
     measures=(
         words("Length of a phrase", "phrase"),
         value("Label", "contexts", "label"),

@@ -58,7 +58,8 @@ OPTIONS = [
         "--negatives=same-source",
         "--validation-rate=0.4 --max-phrases=300 --contexts-per-phrase=2 --seed=7 --mask-token=<é> "
         "--negatives=same-source-and-label",
-        "--min-frequency=2 --labels=NP,PP --keep-case --keep-determiners --contexts-per-phrase=4 --negatives=same-label",
+        "--min-frequency=2 --labels=NP,PP --keep-case --keep-determiners --contexts-per-phrase=4 "
+        "--negatives=same-label",
         "--max-phrase-tokens=2 --keep-punctuation --keep-numbers --keep-pronouns --window=2",
     )
 ]
