@@ -173,7 +173,7 @@ len(_UNKNOWN) - len(token) => len(_UNKNOWN) - len(token) + 1
 np.lexsort((*ties, priority, index)) => np.lexsort((*ties, ~priority, index))
 @ schemas/negatives.py tests/schemas/test_negatives.py
 # a negative may be of the same document
-[keys.phrase, keys.document] if "document" in self._conditions else => [keys.phrase] if "document" in self._conditions else
+[keys.phrase, keys.document] if => [keys.phrase] if
 # the words of a phrase are found within longer words
 if re.match(r"\w", words) else => if not re.match(r"\w", words) else
 # the search goes on for ever
