@@ -65,6 +65,7 @@ READS = (
     Read("parse", "documents", "text", columns=_TEXT),
     Read("count", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("add_up", "count", "counts", ("counts",), tuple(COUNTS.names)),
+    Read("select", "add_up", "frequencies", ("frequencies",)),
     Read("select", "add_up", "totals", ("totals",)),  # at most --max-phrases rows of a range; stops when it has them
     Read("choose", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("choose", "phrases", "phrases", columns=("phrase",)),  # by every worker process

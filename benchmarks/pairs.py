@@ -89,6 +89,7 @@ def mentions(drawn: Drawn) -> pa.Table:
         "origin": pa.repeat("link", n),
         "entity_id": pa.array([f"Q{entity + 1}" for entity in entities]),
         "target_title": pa.array([f"Entity {entity}" for entity in entities]),
+        "section": pa.repeat("", n),
         "mention": pa.array(surfaces),
         "sentence_id": pa.array(sentences),
         "text": pa.array(texts),

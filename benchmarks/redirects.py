@@ -77,6 +77,7 @@ class Wiki:
             "disambiguation": numbers % 50 == 0,
             "is_page": is_page,
             "target_title": targets,
+            "section": pa.repeat("", len(numbers)),
         }
         return pa.table({name: columns[name] for name in TITLES.names}, schema=TITLES)
 

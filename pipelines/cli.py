@@ -22,7 +22,7 @@ from schemas.options import Chosen, Flags, options_of
 from schemas.process import leave_out_pandas, limit_threads, silence, until_pipe_closes
 from schemas.storage.addresses import is_address
 from schemas.storage.errors import storage_error
-from transforms.sources.options import DocumentOptions, ReadOptions
+from transforms.sources.options import DocumentOptions, NearRules, ReadOptions
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
@@ -77,7 +77,7 @@ class Command(NamedTuple):
         return typed(f"pipelines.{self.module}", *arguments)
 
 
-_READING = (DocumentOptions, ReadOptions)
+_READING = (DocumentOptions, NearRules, ReadOptions)
 """The options of raw text, which every command takes."""
 
 

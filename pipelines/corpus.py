@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
+from pipelines.engine.stage import Stage
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, Count, Select
-from pipelines.stages.extract import Drop, Extract, FindDuplicateIds, FindDuplicates, SourceFile
+from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
+from pipelines.stages.extract import Extract, SourceFile
+from pipelines.stages.near_duplicates import Cluster, Compare, Match, Send, Sign
 from pipelines.stages.parse import Parse
 from schemas import kinds
 from schemas.errors import UserError
@@ -27,7 +30,7 @@ from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
 from transforms.phrases.options import PhraseRules, Vocabulary
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
-from transforms.sources.options import DocumentOptions, ReadOptions
+from transforms.sources.options import DocumentOptions, NearRules, ReadOptions
 
 
 class ChainDataset(NamedTuple):
@@ -105,6 +108,11 @@ def documents(
         dedup=taken.dedup,
         files=tuple(files),
     )
+    near: tuple[Stage, ...] = ()
+    if taken.dedup.startswith("near"):
+        rules = options[NearRules]
+        sign = Sign(rules=rules, paragraphs=taken.dedup == "near-paragraphs")
+        near = (sign, Match(), Send(rules=rules), Compare(rules=rules), Cluster())
     inputs = tuple(
         Input("file", each.file.name, each.address, file_sha256(each.filesystem, each.file.path), each.file.size)
         for each in source.raw.inputs
@@ -113,9 +121,9 @@ def documents(
         DatasetBuild(
             output=output,
             kind=kinds.documents.KIND,
-            stages=(stage, FindDuplicateIds(), FindDuplicates(), Drop()),
+            stages=(stage, FindDuplicateIds(), FindDuplicates(), *near, Drop()),
             inputs=inputs,
-            options=stage.settings(),
+            options=stage.settings() | (near[0].settings() if near else {}),
             seed=taken.sample_seed if taken.sample_rate < 1 else None,
         )
     )
@@ -166,7 +174,7 @@ def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDatas
     """Sentences -> the most frequent phrases."""
     vocabulary = options[Vocabulary]
     count = Count(rules=options[PhraseRules], sentences=before.folder.uri)
-    add_up = AddUp(max_phrases=vocabulary.most, min_frequency=vocabulary.min_frequency or 1)
+    add_up = AddUp(max_phrases=vocabulary.most, min_frequency=vocabulary.least)
     return built(
         DatasetBuild(
             output=output,

@@ -22,7 +22,15 @@ from schemas.manifest import Input
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from transforms.mentions.masking import identified
-from transforms.mentions.options import AliasRules, MaskRules, MentionRules, PairColumns, PairRules, Tables
+from transforms.mentions.options import (
+    AliasRules,
+    CopyRules,
+    MaskRules,
+    MentionRules,
+    PairColumns,
+    PairRules,
+    Tables,
+)
 from transforms.options import Draws
 from transforms.sources.inputs import address_of, file_sha256, locate
 from transforms.sources.sql_tables import open_table
@@ -124,7 +132,7 @@ def pairs(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset
     rules, draws, masks = options[PairRules], options[Draws], _mask_rules(options)
     texts = before.folder.uri
     group = Group(rules=rules, validation_rate=draws.validation_rate, seed=draws.seed, mentions=texts)
-    order = OrderPairs(masks=masks)
+    order = OrderPairs(copies=options[CopyRules], masks=masks)
     return built(
         DatasetBuild(
             output=output,

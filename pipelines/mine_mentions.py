@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from pipelines.cli import Command, main
 from pipelines.options import RunOptions
 from schemas.options import Chosen
-from transforms.mentions.options import AliasRules, MaskRules, MentionRules, PairColumns, PairRules, Tables
+from transforms.mentions.options import (
+    AliasRules,
+    CopyRules,
+    MaskRules,
+    MentionRules,
+    PairColumns,
+    PairRules,
+    Tables,
+)
 from transforms.options import Draws
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ COMMAND = Command(
     description="Wikipedia to pairs of hyperlink mentions of one entity or surface (UCTopic).",
     output="out/mention-pairs",
     takes="a Wikipedia dump (XML or HTML), or a documents or mentions dataset",
-    options=(Tables, MentionRules, PairRules, PairColumns, MaskRules, AliasRules, Draws),
+    options=(Tables, MentionRules, PairRules, CopyRules, PairColumns, MaskRules, AliasRules, Draws),
     build=build,
 )
 

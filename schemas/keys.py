@@ -20,14 +20,24 @@ def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
     return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
 
 
-def order_by_key(hi: npt.NDArray[np.uint64], lo: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """[n] the rows in order of a 128-bit key in two columns; rows of one key keep their order.
+def order_by_key(hi: npt.NDArray[np.uint64], *more: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """[n] the rows in order of a key in several columns; rows of one key keep their order.
+
+    `hi` is a hash, so most rows are in their place once it is sorted: only runs with one `hi` and more than one key are
+    sorted again.
 
     >>> order_by_key(np.array([5, 3, 5], np.uint64), np.array([9, 0, 1], np.uint64))
     array([1, 2, 0])
     """
     order = np.argsort(hi, kind="stable")
-    sorted_hi = hi[order]
-    if len(hi) > 1 and (sorted_hi[1:] == sorted_hi[:-1]).any():
-        order = np.lexsort((lo, hi))
+    same = hi[order[1:]] == hi[order[:-1]]
+    if not same.any():
+        return order
+    differs = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in more])
+    run = np.concatenate(([0], np.cumsum(~same)))
+    several = np.zeros(len(hi), dtype=bool)
+    several[run[1:][same & differs]] = True
+    rows = np.flatnonzero(several[run])
+    again = order[rows]
+    order[rows] = again[np.lexsort((*(key[again] for key in reversed(more)), run[rows]))]
     return order

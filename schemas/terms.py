@@ -25,3 +25,6 @@ ORIGINS = ("link", "title", "repeat")
 
 PAIR_KINDS = ("entity", "surface")
 """What the two mentions of a pair share."""
+
+STRAIGHT_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
+"""The typographic apostrophes and quotes that are straight ones in phrases."""

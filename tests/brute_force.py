@@ -27,11 +27,13 @@ M64 = 2**64 - 1
 class Token(NamedTuple):
     start_char: int
     end_char: int
+    word: str
     form: str
 
 
 class Occurrence(NamedTuple):
     phrase: str
+    surface: str
     label: str
     doc_id: str
     sentence: int
@@ -49,21 +51,19 @@ class Found(NamedTuple):
 
 def tokens_of(sentence: Row, *, lowercase: bool = True) -> list[Token]:
     base = sentence["start_char"]
+    places = [(each["start_char"], each["end_char"]) for each in sentence["tokens"]]
+    words = [sentence["text"][start - base : end - base] for start, end in places]
     return [
-        Token(
-            each["start_char"],
-            each["end_char"],
-            normalise_token(sentence["text"][each["start_char"] - base : each["end_char"] - base], lowercase=lowercase),
-        )
-        for each in sentence["tokens"]
+        Token(start, end, word, normalise_token(word, lowercase=lowercase))
+        for (start, end), word in zip(places, words, strict=True)
     ]
 
 
-def join(tokens: Sequence[Token]) -> str:
-    """The phrase that tokens make."""
-    words = tokens[0].form
+def join(tokens: Sequence[Token], name: str = "form") -> str:
+    """The phrase (name: "form") or its surface ("word") that tokens make."""
+    words: str = getattr(tokens[0], name)
     for before, token in itertools.pairwise(tokens):
-        words += " " * (token.start_char > before.end_char) + token.form
+        words += " " * (token.start_char > before.end_char) + getattr(token, name)
     return words
 
 
@@ -88,6 +88,7 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
             found.append(
                 Occurrence(
                     join(tokens[start:end]),
+                    join(tokens[start:end], "word"),
                     min(labels, key=PHRASE_LABELS.index),
                     sentence["doc_id"],
                     number,
@@ -154,13 +155,21 @@ def takes_back(inside: Sequence[str], beside: str, brackets: str) -> bool:
 def count(occurrences: Iterable[Occurrence]) -> list[Row]:
     """The rows of the phrases dataset, all of them, the most frequent first."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
+    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
     documents: dict[str, set[str]] = defaultdict(set)
     for each in occurrences:
+        surfaces[each.phrase][each.surface] += 1
         labels[each.phrase][each.label] += 1
         documents[each.phrase].add(each.doc_id)
+    commonest = {
+        phrase: max(counts, key=lambda surface: (counts[surface], -key_of(surface)[0]))
+        for phrase, counts in surfaces.items()
+    }
     found = [
         {
             "phrase": phrase,
+            "surface": commonest[phrase],
+            "surface_share": surfaces[phrase][commonest[phrase]] / surfaces[phrase].total(),
             "label": max(PHRASE_LABELS, key=lambda label: (counts[label], -PHRASE_LABELS.index(label))),
             "label_shares": {label: counts[label] / counts.total() for label in PHRASE_LABELS},
             "frequency": counts.total(),
@@ -169,7 +178,12 @@ def count(occurrences: Iterable[Occurrence]) -> list[Row]:
         }
         for phrase, counts in labels.items()
     ]
-    return sorted(found, key=lambda row: (-row["frequency"], row["phrase"].encode()))
+    return sorted(found, key=lambda row: (-row["frequency"], key_of(row["phrase"])))
+
+
+def key_of(text: str) -> tuple[int, int]:
+    """The two halves of the 128 bits that decide ties."""
+    return divmod(xxhash.xxh3_128_intdigest(text.encode()), 2**64)
 
 
 # ---- Contexts

@@ -86,6 +86,7 @@ def document_row(doc_id: str, text: str) -> Row:
         "url": f"https://example.org/{doc_id}",
         "licence": "CC0-1.0",
         "text": text,
+        "language": "en",
         "links": [],
     }
 
@@ -180,9 +181,10 @@ def run_here(command: cli.Command, *arguments: str) -> None:
 
 
 class Mined(NamedTuple):
-    """What was mined: the datasets and their rows in order."""
+    """What was mined with which flags: the datasets and their rows in order."""
 
     folder: Path
+    flags: tuple[str, ...]
     documents: list[Row]
     sentences: list[Row]
     phrases: list[Row]
@@ -224,10 +226,13 @@ def dump(path: Path, pages: Mapping[int, str]) -> Path:
 
 
 def mine(folder: Path, shards: Sequence[Shard], *flags: str, order: int = 1) -> Mined:
-    """Count, choose and cut: the real stages over given documents and sentences, with flags of mine_contexts."""
+    """Count, choose and cut: the real stages over given documents and sentences, with flags of mine_contexts.
+
+    All phrases are kept: in a few literal sentences most occur once.
+    """
     documents = dataset(folder / "documents", [each.documents for each in shards])
     sentences = dataset(folder / "sentences", [each.sentences for each in shards])
-    return mine_datasets(folder, documents, sentences, *flags, order=order)
+    return mine_datasets(folder, documents, sentences, "--min-frequency=1", *flags, order=order)
 
 
 def mine_datasets(
@@ -241,6 +246,7 @@ def mine_datasets(
         run_inline(build, order=order)
     return Mined(
         folder,
+        flags,
         documents=rows(documents.folder),
         sentences=rows(sentences.folder),
         phrases=rows(phrases.folder),

@@ -106,6 +106,7 @@ def document(number: int, *, text: str = "A text.", title: str = "Title", links:
         "url": f"https://example.org/{number}",
         "licence": "CC BY-SA 4.0",
         "text": text,
+        "language": "en",
         "links": list(links),
     }
 
@@ -114,6 +115,8 @@ def phrase(name: str, frequency: int, *, label: str = "NP") -> Row:
     shares = {each: float(each == label) for each in ("NP", "VP", "PP", "ADJP", "ADVP")}
     return {
         "phrase": name,
+        "surface": name.capitalize(),
+        "surface_share": 0.75,
         "label": label,
         "label_shares": shares,
         "frequency": frequency,
@@ -169,6 +172,7 @@ def mention(marked: str, title: str = "", entity_id: str = "", **more: Any) -> R
     row = {
         "entity_id": entity_id,
         "target_title": title or text[start:end],
+        "section": "",
         "mention": text[start:end],
         "sentence_id": "wiki:1#0",
         "text": text,
@@ -195,7 +199,7 @@ def mention_pair(one: Row, other: Row, *, kind: str = "entity", **more: Any) -> 
 
 
 def alias_pair(one: str, other: str, *counts: int, title: str = "Whale") -> Row:
-    names = {"entity_id": "", "target_title": title, "alias_1": one, "alias_2": other}
+    names = {"entity_id": "", "target_title": title, "section": "", "alias_1": one, "alias_2": other}
     return names | {"count_1": counts[0], "count_2": counts[1]}
 
 
@@ -208,7 +212,7 @@ REJECT = {"reason": "bad_xml", "source": HOSTILE, "position": HOSTILE, "excerpt"
 def hostile(folder: Path) -> list[Written]:
     """Datasets of each record type that hold hostile strings wherever a corpus can put them."""
     text = f"{HOSTILE} [MASK] {HOSTILE}"
-    link = {"start_char": 0, "end_char": 5, "target_title": HOSTILE, "entity_id": HOSTILE}
+    link = {"start_char": 0, "end_char": 5, "target_title": HOSTILE, "entity_id": HOSTILE, "section": HOSTILE}
     strings = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), HOSTILE)
     other = dict.fromkeys(("source", "title", "url", "licence", "doc_id"), "other")
     documents = [document(1, links=[link]) | strings | {"text": HOSTILE}, document(2) | other]

@@ -40,11 +40,17 @@ def slice_hashes(buffer: U8, start: I64, end: I64) -> tuple[U64, U64]:
     [1, 3) and [3, 5) both have the hash 21: (217 - 7) / 10 and (21217 - 217) / 1000.
     """
     longest = len(buffer) + 1
-    high, low = (
-        mix64(_slice_hash(buffer, start, end, _hash_tables(seed, longest)) + (end - start).astype(np.uint64))
-        for seed in (1, 2)
-    )
-    return high, low
+    hashes = []
+    for seed in (1, 2):
+        values, powers, inverses = _hash_tables(seed, longest)
+        hashes.append(mix64(_run_hash(values[buffer], start, end, powers, inverses) + (end - start).astype(np.uint64)))
+    return hashes[0], hashes[1]
+
+
+def run_hashes(values: U64, start: I64, end: I64) -> U64:
+    """A 64-bit hash of each run `values[start:end]` of numbers that are hashes or 0; 0 if all of the run are 0."""
+    _, powers, inverses = _hash_tables(1, len(values) + 1)
+    return _run_hash(values, start, end, powers, inverses)
 
 
 def strings_hashes(strings: pa.Array) -> tuple[U64, U64]:
@@ -53,10 +59,9 @@ def strings_hashes(strings: pa.Array) -> tuple[U64, U64]:
     return slice_hashes(data, edges[:-1], edges[1:])
 
 
-def _slice_hash(buffer: U8, start: I64, end: I64, tables: tuple[U64, U64, U64]) -> U64:
-    values, powers, inverses = tables
-    prefix = np.zeros(len(buffer) + 1, dtype=np.uint64)
-    np.cumsum(values[buffer] * powers[: len(buffer)], out=prefix[1:])
+def _run_hash(values: U64, start: I64, end: I64, powers: U64, inverses: U64) -> U64:
+    prefix = np.zeros(len(values) + 1, dtype=np.uint64)
+    np.cumsum(values * powers[: len(values)], out=prefix[1:])
     return (prefix[end] - prefix[start]) * inverses[start]
 
 

@@ -46,6 +46,7 @@ class PairAliases(Stage):
     """Reduce of the exchange by entity: the pairs of its most frequent surfaces."""
 
     name: ClassVar[str] = "pair_aliases"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "candidate pairs"
     Unit: ClassVar[type] = Range
 

@@ -17,12 +17,16 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from transforms.phrases.counting import (
     COUNTS,
+    FREQUENCIES,
     ORDER,
+    TOTALS,
     count_shard,
+    cut_at,
+    frequencies_of,
     merge_counts,
-    sort_counts,
     to_phrases,
-    with_phrase_keys,
+    total_counts,
+    with_storage_keys,
 )
 from transforms.phrases.occurrences import SENTENCE_COLUMNS
 from transforms.phrases.options import PhraseRules
@@ -43,6 +47,7 @@ class Count(Stage):
     """Map of the exchange by phrase: the counts of some shards of sentences."""
 
     name: ClassVar[str] = "count"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "constituents"
     Unit: ClassVar[type] = Shards
 
@@ -62,7 +67,7 @@ class Count(Stage):
             write.ledger.written += shard.written
             write.ledger.filtered.update(shard.filtered)
             write.counters["tokens"] += shard.tokens
-        write_ranges(write, "counts", with_phrase_keys(merge_counts(tables)), ranges=unit.ranges)
+        write_ranges(write, "counts", with_storage_keys(merge_counts(tables)), ranges=unit.ranges)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class AddUp(Stage):
     """Reduce of the exchange by phrase: the totals of a range of phrases, the most frequent first."""
 
     name: ClassVar[str] = "add_up"
+    version: ClassVar[int] = 2
     Unit: ClassVar[type] = Range
 
     max_phrases: int | None
@@ -84,24 +90,21 @@ class AddUp(Stage):
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count", "counts")
         counts = read_range(write.work.folder, write.each(files, 0.3), unit.number, COUNTS)
-        with write.part(0.5):
-            totals = merge_counts([counts])
-        with write.part(0.6):
-            totals = sort_counts(totals)
+        with write.part(0.8):
+            totals = total_counts(counts)
         write.counters["candidates"] += totals.num_rows
-        frequency = totals.column("frequency").to_numpy()
-        kept = int((frequency >= self.min_frequency).sum())
-        if self.max_phrases is not None:
-            kept = min(kept, self.max_phrases)
+        totals = totals.slice(0, int((totals.column("frequency").to_numpy() >= self.min_frequency).sum()))
+        write.table("frequencies", frequencies_of(totals))
         rows = max(MERGE_ROWS // unit.ranges, 1024)
-        write.table("totals", totals.slice(0, kept), row_group_rows=rows)
+        write.table("totals", totals.slice(0, self.max_phrases), row_group_rows=rows)
 
 
 @dataclass(frozen=True)
 class Select(Stage):
-    """The `max_phrases` most frequent phrases of all ranges, ties by the phrase's bytes: the phrases dataset."""
+    """The `max_phrases` most frequent phrases of all ranges, ties by the phrase's hash: the phrases dataset."""
 
     name: ClassVar[str] = "select"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "phrases"
     Unit: ClassVar[type] = All
 
@@ -117,18 +120,25 @@ class Select(Stage):
         for table in self._shards(write):
             write.table("train", to_phrases(table))
             write.ledger.written += table.num_rows
-        candidates = write.work.counter("add_up", "candidates")
-        write.ledger.read += candidates
-        if candidates > write.ledger.written:
-            write.ledger.filtered["too_rare"] += candidates - write.ledger.written
-        write.counters["selected"] += write.ledger.written
+        write.ledger.read += write.work.counter("add_up", "candidates")
+        cut = cut_at(self._frequencies(write), self.max_phrases)
+        write.ledger.filtered["tied_at_cut"] += cut.tied
+        write.ledger.filtered["too_rare"] += write.ledger.read - cut.kept - cut.tied
+        write.counters["selected"] += cut.kept
+        write.counters["lowest_frequency"] += cut.lowest
+
+    def _frequencies(self, write: TaskWriter) -> pa.Table:
+        """How many phrases of all ranges have a frequency: a range has a few thousand different ones at most."""
+        files = write.work.files("add_up", "frequencies")
+        tables = [read_parquet(write.work.folder, file.path, FREQUENCIES.names) for file in files]
+        return pa.concat_tables([FREQUENCIES.empty_table(), *(each.cast(FREQUENCIES) for each in tables)])
 
     def _shards(self, write: TaskWriter) -> Iterator[pa.Table]:
         files = write.work.files("add_up", "totals")
         rows = sum(file.rows for file in files)
         most = left = rows if self.max_phrases is None else min(rows, self.max_phrases)
         written = False
-        waiting = COUNTS.empty_table()
+        waiting = TOTALS.empty_table()
         with write.part(1.0, lambda: 1 - left / max(most, 1)):
             for table in merge_sorted(write.work.folder, files, sort_keys=ORDER):
                 table = table.slice(0, left)

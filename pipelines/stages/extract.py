@@ -6,31 +6,25 @@ import itertools
 import math
 import posixpath
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 from pyarrow import fs
 
-from pipelines.engine.exchange import n_ranges, read_sorted, write_parts, write_ranges
-from pipelines.engine.stage import File, Stage, Work, location
+from pipelines.engine.exchange import n_ranges, write_ranges
+from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from pipelines.stages.units import Range
 from schemas.errors import CorruptInput, UserError
 from schemas.kinds.documents import DOCUMENTS
 from schemas.storage.folder import AtomicFile, Folder
-from schemas.storage.parquet import parquet_file, read_parquet
 from transforms.activity import note_read, read_up_to
-from transforms.sources.duplicates import DROPS, ID, KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
+from transforms.sources.duplicates import KeyRows
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.inputs import FORMATS
-from transforms.sources.items import Corrupt, Document, Filtered, Item, Link, Page, Redirect, Rejected
+from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Redirect, Rejected
 from transforms.sources.options import ReadOptions
 from transforms.sources.streams import SUFFIXES
 
@@ -41,8 +35,7 @@ SAMPLE_SEGMENT, SAMPLE_BYTES, SAMPLE_FILES = 1 << 21, 1 << 21, 16
 """For `--plan`: bytes of a segment; of a file that cannot be split, bytes that are read, and of how many files."""
 KEYS_A_FILE = 500_000
 KEYS_A_RANGE = 2_000_000
-SHARDS_A_DROP = 64
-_BYTES_A_KEY = {"off": 2000, "documents": 1000, "paragraphs": 40}
+_BYTES_A_KEY = {"off": 2000, "documents": 1000, "near": 1000, "paragraphs": 40, "near-paragraphs": 40}
 
 
 class SourceFile(NamedTuple):
@@ -84,13 +77,6 @@ class _Reading:
         return (self._edges[self._part] + min(read_up_to(), end) - start) / max(self._edges[-1], 1)
 
 
-class ShardGroup(NamedTuple):
-    """SHARDS_A_DROP consecutive shards, group number `group`, from which something is to be dropped."""
-
-    group: int
-    groups: int
-
-
 @dataclass(frozen=True)
 class Extract(Stage):
     """Documents from raw files. Files that can be split are read in segments, others from beginning to end.
@@ -101,7 +87,7 @@ class Extract(Stage):
     """
 
     name: ClassVar[str] = "extract"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     counts: ClassVar[str] = "records"
     Unit: ClassVar[type] = Segments
 
@@ -215,6 +201,8 @@ class Extract(Stage):
             shards.add(item)
             write.ledger.written += 1
             write.counters[f"licence:{item.licence}"] += 1
+            if item.language:
+                write.counters[f"language:{item.language}"] += 1
             write.counters["characters"] += len(item.text)
             write.counters["links"] += len(item.links)
         elif isinstance(item, Redirect):
@@ -312,7 +300,7 @@ class _Shards:
         self._keys = KeyRows(dedup)
 
     def add(self, document: Document) -> None:
-        self._keys.add(document, shard=self.done, row=len(self._rows))
+        self._keys.add(document, self._write.ledger.written)
         links = [link._asdict() for link in document.links]
         self._rows.append({**document._replace(page=None)._asdict(), "links": links})
         self._bytes += len(document.text.encode())
@@ -336,155 +324,3 @@ class _Shards:
         if len(self._keys):
             write_ranges(self._write, "keys", self._keys.table(), ranges=self._ranges)
             self._keys = KeyRows(self._dedup)
-
-
-def _shard_numbers(work: Work) -> dict[int, int]:
-    """For each unit of extract, the number of shards before its first: units of 3, 0 and 2 shards have 0, 3 and 3."""
-    numbers, shards = {}, 0
-    for each in work.completions("extract"):
-        numbers[each.unit] = shards
-        shards += sum(file.role == "train" for file in each.files)
-    return numbers
-
-
-class _Find(Stage):
-    """Reduce of the exchange by key: drops all but the first document or paragraph of each key.
-
-    The keys of a unit count shards from 0 in that unit. `process` counts them in the whole dataset: shard 1 of a unit
-    with 3 shards before it becomes shard 4.
-    """
-
-    Unit: ClassVar[type] = Range
-
-    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
-        """[keys] which keys to look at, as booleans."""
-        raise NotImplementedError
-
-    def plan(self, work: Work) -> list[Range]:
-        files = work.files("extract", "keys")
-        if not files:
-            return []
-        with parquet_file(work.folder, files[0].path) as reader:
-            ranges = reader.num_row_groups
-        return [Range(index, ranges) for index in range(ranges)]
-
-    def process(self, unit: Range, write: TaskWriter) -> None:
-        work = write.work
-        before = _shard_numbers(work)
-        tables = []
-        for each in write.each(work.completions("extract"), 0.7):
-            files = [file for file in each.files if file.role == "keys"]
-            keys = read_sorted(work.folder, files, unit.number, KEYS)
-            shard = pc.add(keys.column("shard"), before[each.unit])
-            tables.append(keys.set_column(keys.column_names.index("shard"), "shard", shard))
-        keys = pa.concat_tables(tables)
-        keys = keys.filter(self.wanted(keys, work))
-        order = [(name, "ascending") for name in ("key_hi", "key_lo", "kind", "shard", "row", "paragraph")]
-        drops = find_drops(keys.take(pc.sort_indices(keys, sort_keys=order)).combine_chunks())
-        if drops.num_rows:
-            groups = -(-len(work.files("extract", "train")) // SHARDS_A_DROP)
-            part = drops.column("shard").to_numpy() // SHARDS_A_DROP
-            write_parts(write, "drops", drops, part, parts=groups)
-
-
-@dataclass(frozen=True)
-class FindDuplicateIds(_Find):
-    """Documents with the id of an earlier one, whether their text is the same or not."""
-
-    name: ClassVar[str] = "find_duplicate_ids"
-
-    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
-        return pc.equal(keys.column("kind"), ID)
-
-
-@dataclass(frozen=True)
-class FindDuplicates(_Find):
-    """Documents or paragraphs with the text of an earlier one. Documents dropped for their id are not looked at."""
-
-    name: ClassVar[str] = "find_duplicates"
-
-    def wanted(self, keys: pa.Table, work: Work) -> pa.Array:
-        dropped = [_places(_read(work.folder, file)) for file in work.files("find_duplicate_ids", "drops")]
-        gone = np.isin(_places(keys), np.concatenate([np.zeros(0, np.int64), *dropped]))
-        return pc.and_(pc.not_equal(keys.column("kind"), ID), pa.array(~gone))
-
-
-def _read(folder: Folder, file: File) -> pa.Table:
-    return read_parquet(folder, file.path)
-
-
-def _places(table: pa.Table) -> npt.NDArray[np.int64]:
-    """[rows] a number for the document of each row, from its shard and row: shard 2, row 5 is 2 * 2^32 + 5."""
-    return (table.column("shard").to_numpy() << 32) + table.column("row").to_numpy()
-
-
-def _drops(work: Work) -> list[File]:
-    return [file for stage in ("find_duplicate_ids", "find_duplicates") for file in work.files(stage, "drops")]
-
-
-@dataclass(frozen=True)
-class Drop(Stage):
-    """Rewrites the shards from which something is dropped. The others stay as they are.
-
-    `drops` is {shard: {row: {paragraph: reason}}}. {7: {2: {-1: "duplicate_document"}, 3: {0: ..., 4: ...}}} drops row
-    2 of shard 7, and the paragraphs 0 and 4 of row 3.
-    """
-
-    name: ClassVar[str] = "drop"
-    counts: ClassVar[str] = "documents"
-    Unit: ClassVar[type] = ShardGroup
-
-    def plan(self, work: Work) -> list[ShardGroup]:
-        found: set[int] = set()
-        groups = 0
-        for file in _drops(work):
-            with parquet_file(work.folder, file.path) as reader:
-                groups = reader.num_row_groups
-                found |= {group for group in range(groups) if reader.metadata.row_group(group).num_rows}
-        return [ShardGroup(group, groups) for group in sorted(found)]
-
-    def process(self, unit: ShardGroup, write: TaskWriter) -> None:
-        work = write.work
-        shards = work.files("extract", "train")
-        drops: dict[int, dict[int, dict[int, str]]] = {}
-        for file in _drops(work):
-            with parquet_file(work.folder, file.path) as reader:
-                rows = reader.read_row_group(unit.group, use_threads=False).cast(DROPS).to_pylist()
-            for row in rows:
-                drops.setdefault(row["shard"], {}).setdefault(row["row"], {})[row["paragraph"]] = row["reason"]
-        for shard in write.each(sorted(drops)):
-            self._rewrite(shards[shard], drops[shard], write)
-
-    def _rewrite(self, shard: File, drops: dict[int, dict[int, str]], write: TaskWriter) -> None:
-        documents = read_parquet(write.work.folder, shard.path).to_pylist()
-        kept = []
-        for number, document in enumerate(documents):
-            write.ledger.read += 1
-            reasons = drops.get(number, {})
-            if reasons.get(-1) == "duplicate_id":
-                write.reject(
-                    "duplicate_id",
-                    source=document["source"],
-                    position=document["doc_id"],
-                    excerpt=document["text"],
-                )
-                continue
-            if -1 in reasons:
-                write.ledger.filtered[reasons[-1]] += 1
-                continue
-            if reasons:
-                links = [Link(**link) for link in document["links"]]
-                text, links = without_paragraphs(document["text"], links, reasons)
-                write.counters["duplicate_paragraphs"] += len(reasons)
-                # Short lines are never duplicates, so a copied document still has those.
-                if all(len(line) < MIN_PARAGRAPH for line in text.split("\n")):
-                    write.ledger.filtered["duplicate_paragraph"] += 1
-                    continue
-                document |= {"text": text, "links": [link._asdict() for link in links]}
-            kept.append(document)
-        write.ledger.written += len(kept)
-        # The extract stage has counted the licences of all documents.
-        dropped = Counter(each["licence"] for each in documents) - Counter(each["licence"] for each in kept)
-        write.counters.update({f"dropped_licence:{licence}": n for licence, n in dropped.items()})
-        table = pa.Table.from_pylist(kept, schema=DOCUMENTS)
-        write.table("train", table, supersedes=shard.path, row_group_rows=1 << 30)

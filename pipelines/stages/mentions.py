@@ -40,6 +40,7 @@ from transforms.mentions.facts import (
     titles_of_redirects,
 )
 from transforms.mentions.finding import Source, Target, find_mentions
+from transforms.mentions.languages import require
 from transforms.mentions.options import MentionRules
 from transforms.mentions.redirects import MEANINGS, TITLES, follow, lookup
 from transforms.mentions.titles import normalise, title_keys
@@ -61,6 +62,7 @@ RESOLVED = pa.schema(
         ("unit", pa.int32()),
         ("index", pa.int32()),
         ("title", pa.string()),
+        ("section", pa.string()),
         ("entity", pa.int64()),
         ("disambiguation", pa.bool_()),
         ("known", pa.bool_()),
@@ -300,6 +302,7 @@ class Resolve(Stage):
             "unit": wanted.column("unit"),
             "index": wanted.column("index"),
             "title": pc.fill_null(own.column("title"), ""),
+            "section": pc.fill_null(own.column("section"), ""),
             "entity": pc.fill_null(own.column("entity"), 0),
             "disambiguation": pc.fill_null(own.column("disambiguation"), False),
             "known": pc.fill_null(own.column("known"), False),
@@ -315,6 +318,7 @@ class FindMentions(Stage):
     """The mentions of the documents of some shards, in order: one shard of the dataset."""
 
     name: ClassVar[str] = "mentions"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "links"
     Unit: ClassVar[type] = Shards
 
@@ -326,6 +330,10 @@ class FindMentions(Stage):
         return replace(self, rules=replace(self.rules, drop_red_links=False))
 
     def plan(self, work: Work) -> list[Shards]:
+        for stage in read_manifest(Folder(self.documents)).stages:
+            for name in sorted(stage.counters):
+                if name.startswith("language:"):
+                    require(name.removeprefix("language:"))
         return shard_units(Folder(self.documents), 0)
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
@@ -346,7 +354,7 @@ class FindMentions(Stage):
     def _document(
         self, row: Mapping[str, Any], targets: Mapping[str, Target], columns: dict[str, list[Any]], write: TaskWriter
     ) -> None:
-        document = Source(row["title"], row["text"], row["links"])
+        document = Source(row["title"], row["text"], row["links"], row["language"])
         write.counters["documents"] += 1
         write.counters[f"licence:{row['licence']}"] += 1
         before = write.ledger.filtered.total()
@@ -358,6 +366,7 @@ class FindMentions(Stage):
             values = {
                 "entity_id": found.target.entity_id,
                 "target_title": found.target.title,
+                "section": found.target.section,
                 "mention": found.mention,
                 "sentence_id": f"{row['doc_id']}#{found.sentence_start}",
                 "text": found.text,
@@ -392,4 +401,4 @@ def _target(title: str, meaning: Mapping[str, Any]) -> Target:
         resolution = "NIL"
     else:
         resolution = "redirect" if meaning["redirected"] else "title"
-    return Target(entity_id, meaning["title"] or title, resolution, meaning["disambiguation"])
+    return Target(entity_id, meaning["title"] or title, resolution, meaning["disambiguation"], meaning["section"])

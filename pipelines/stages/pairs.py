@@ -1,8 +1,8 @@
 """Pairs: mentions -> two mentions of one entity, or of one surface.
 
-Group, Pair     exchange by key (an entity, a surface): the m mentions of lowest hash, each with k partners
+Group, Pair     exchange by key (an entity, a surface): at most m mentions in turns, each with k partners
 Fetch           from the shards of mentions that have them: what a pair keeps of a mention
-OrderPairs      exchange by the hash of the pair: its two sides joined, in order
+OrderPairs      exchange by the hash of the pair: its two sides joined, near copies left out, in order
 """
 
 from __future__ import annotations
@@ -34,8 +34,16 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from schemas.terms import PAIR_KINDS
 from transforms.mentions.masking import cached_masker, masked_pairs
-from transforms.mentions.options import MaskRules, PairRules
-from transforms.mentions.pairs import MEMBER_COLUMNS, MEMBERS, choose_pairs, largest_key, lowest, members_of
+from transforms.mentions.options import CopyRules, MaskRules, PairRules
+from transforms.mentions.pairs import (
+    MEMBER_COLUMNS,
+    MEMBERS,
+    choose_pairs,
+    largest_key,
+    lowest,
+    members_of,
+    near_copies,
+)
 
 MEMBERS_A_RANGE = 4_000_000
 PAIRS_A_SHARD = 100_000
@@ -66,9 +74,10 @@ FETCHED = pa.schema(
 
 @dataclass(frozen=True)
 class Group(Stage):
-    """Map of the exchange by key: in some shards, the mentions of lowest hash of each entity and each surface."""
+    """Map of the exchange by key: in some shards, the first mentions of each group of an entity or a surface."""
 
     name: ClassVar[str] = "group"
+    version: ClassVar[int] = 2
     Unit: ClassVar[type] = Shards
 
     rules: PairRules
@@ -133,9 +142,7 @@ class Pair(Stage):
                 write.ledger.filtered.update(counts.filtered)
                 write.ledger.written += chosen.num_rows
                 validation = chosen.column("validation").to_numpy(zero_copy_only=False)
-                write.counters["validation"] += int(validation.sum())
-                for kind, name in enumerate(PAIR_KINDS):
-                    write.counters[f"{name}_pairs"] += pc.sum(pc.equal(chosen.column("kind"), kind)).as_py() or 0
+                write.counters["chosen_for_validation"] += int(validation.sum())
                 sides = pa.concat_tables([sides, _side(chosen, 1), _side(chosen, 2)])
                 if sides.num_rows >= SIDES_A_FILE:
                     self._write(sides, write)
@@ -182,7 +189,7 @@ class Fetch(Stage):
 
     def plan(self, work: Work) -> list[PairedShards]:
         pairs = sum(each.ledger.written for each in work.completions("pair") if each.ledger)
-        validation = work.counter("pair", "validation")
+        validation = work.counter("pair", "chosen_for_validation")
         ranges = [n_ranges(pairs - validation, rows_a_range=PAIRS_A_SHARD), -(-validation // PAIRS_A_SHARD)]
         return [
             PairedShards(number, unit.first, unit.paths, ranges)
@@ -219,9 +226,11 @@ class OrderPairs(Stage):
     """Reduce of the exchange by pair: a shard of the dataset in hash order, the two sides of each pair in one row."""
 
     name: ClassVar[str] = "order_pairs"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "pairs"
     Unit: ClassVar[type] = RowRange
 
+    copies: CopyRules
     masks: MaskRules | None
 
     def plan(self, work: Work) -> list[RowRange]:
@@ -234,8 +243,15 @@ class OrderPairs(Stage):
         sides = read_sorted(write.work.folder, write.each(files, 0.3), unit.number, FETCHED)
         with write.part(0.4):
             pairs = _joined(sides)
+            texts = (pairs.column(f"text_{side}").to_pylist() for side in (1, 2))
+            copies = near_copies(*texts, least=self.copies.near_copies)
         write.ledger.read += pairs.num_rows
+        write.ledger.filtered.update({"near_copy": int(copies.sum())} if copies.any() else {})
+        pairs = pairs.filter(pa.array(~copies)).combine_chunks()
         write.ledger.written += pairs.num_rows
+        write.counters["validation"] += pairs.num_rows if unit.split == "validation" else 0
+        for kind in PAIR_KINDS:
+            write.counters[f"{kind}_pairs"] += pc.sum(pc.equal(pairs.column("kind"), kind)).as_py() or 0
         if self.masks is None:
             write.table(unit.split, pairs, row_group_rows=ROW_GROUP)
             return
@@ -264,7 +280,9 @@ def _joined(sides: pa.Table) -> pa.Table:
         raise ValueError("a pair with one side")
     kind = one.column("kind")
     of_entity = pc.equal(kind, PAIR_KINDS.index("entity"))
-    entity = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
+    page = pc.if_else(pc.equal(one.column("entity_id"), ""), one.column("target_title"), one.column("entity_id"))
+    section = one.column("section")
+    entity = pc.if_else(pc.equal(section, ""), page, pc.binary_join_element_wise(page, section, "#"))
     columns = {
         "kind": pc.take(pa.array(PAIR_KINDS), kind.combine_chunks()),
         "key": pc.if_else(of_entity, entity, one.column("mention")),

@@ -23,6 +23,7 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from transforms.activity import begin_call, parsed, parsed_share
 from transforms.parsing.interface import ParsedSentence, Parser
+from transforms.parsing.lines import parts
 from transforms.parsing.registry import load_parser, needs_torch
 
 SAMPLE_TEXT = 1 << 14
@@ -39,11 +40,13 @@ class DocumentShard(NamedTuple):
 class Parse(Stage):
     """Sentences with tokens, tags and constituents, for each shard of documents.
 
-    Each line of a document is a text for the parser. Batches of texts cross documents, but not shards. A sentence that
-    the parser refuses becomes a reject with its position; so does a document on which workers die.
+    Each line of a document is a text for the parser, or several lines that run on (`transforms/parsing/lines.py`).
+    Batches of texts cross documents, but not shards. A sentence that the parser refuses becomes a reject with its
+    position; so does a document on which workers die.
     """
 
     name: ClassVar[str] = "parse"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "sentences"
     isolates: ClassVar[bool] = True
     Unit: ClassVar[type] = DocumentShard
@@ -111,25 +114,24 @@ def _pieces(text: str) -> Iterator[str]:
 def _parse(parser: Parser, texts: Sequence[tuple[str, str]], rows: _Rows, write: TaskWriter) -> None:
     """Parse documents, (id, text) each, and add their sentences to `rows`."""
     places: list[tuple[str, int]] = []
-    lines: list[str] = []
+    passages: list[str] = []
     for doc_id, text in texts:
-        start = 0
-        for line in text.split("\n"):
-            if line:
-                places.append((doc_id, start))
-                lines.append(line)
-            start += len(line) + 1
-    for (doc_id, start), line, sentences in zip(places, lines, parser.parse_texts(lines), strict=True):
+        for start, end in parts(text):
+            places.append((doc_id, start))
+            passages.append(text[start:end])
+    # A line break becomes a blank, because spaCy makes tokens of line breaks.
+    parsed_passages = parser.parse_texts([passage.replace("\n", " ") for passage in passages])
+    for (doc_id, start), passage, sentences in zip(places, passages, parsed_passages, strict=True):
         for sentence in sentences:
             write.ledger.read += 1
             if isinstance(sentence, ParsedSentence):
-                rows.add(doc_id, start, line, sentence)
+                rows.add(doc_id, start, passage, sentence)
             else:
                 write.reject(
                     sentence.reason,
                     source=doc_id,
                     position=f"characters {start + sentence.start_char}-{start + sentence.end_char}",
-                    excerpt=line[sentence.start_char : sentence.end_char],
+                    excerpt=passage[sentence.start_char : sentence.end_char],
                     exception=sentence.exception,
                 )
 
@@ -162,12 +164,12 @@ class _Rows:
         self.constituent_edges: list[int] = [0]
         self.constituents: list[tuple[str, int, int]] = []
 
-    def add(self, doc_id: str, offset: int, line: str, sentence: ParsedSentence) -> None:
+    def add(self, doc_id: str, offset: int, passage: str, sentence: ParsedSentence) -> None:
         start = offset + sentence.start_char
         self.sentence_id.append(f"{doc_id}#{start}")
         self.doc_id.append(doc_id)
         self.start_char.append(start)
-        self.text.append(line[sentence.start_char : sentence.end_char])
+        self.text.append(passage[sentence.start_char : sentence.end_char])
         self.token_starts += [offset + each for each in sentence.token_starts]
         self.token_ends += [offset + each for each in sentence.token_ends]
         self.tags += sentence.tags

@@ -31,6 +31,7 @@ ALIAS_PAIRS = schema(
     "AliasPair",
     term("entity_id", "the Wikidata id of the entity, empty where none is known"),
     column("target_title", pa.string(), "the title of the entity's page"),
+    column("section", pa.string(), "the section of that page that is meant, empty for the whole page"),
     column("alias_1", pa.string(), "a surface of the entity"),
     column("alias_2", pa.string(), "another one, not more frequent; ties by UTF-8 bytes"),
     column("count_1", pa.int64(), "mentions of the entity by the first"),
@@ -78,14 +79,15 @@ def _show_row(table: pa.Table) -> Show:
 
 def _owners(table: pa.Table) -> list[str]:
     """The entity of each row. One without an id may come again: two sources may have pages of the same title."""
-    names = zip(*(table.column(name).to_pylist() for name in ("entity_id", "target_title")), strict=True)
-    return [entity_id or f"\0{title}" for entity_id, title in names]
+    names = zip(*(table.column(name).to_pylist() for name in ("entity_id", "target_title", "section")), strict=True)
+    return [f"{entity_id or chr(0) + title}#{section}" for entity_id, title, section in names]
 
 
 def _known_entities(table: pa.Table) -> list[pa.Array]:
     """The Wikidata id of each row, null if it is unknown."""
     entity_id = table.column("entity_id")
-    return [pc.if_else(pc.equal(entity_id, ""), pa.scalar(None, pa.string()), entity_id)]
+    entity = pc.binary_join_element_wise(entity_id, table.column("section"), "#")
+    return [pc.if_else(pc.equal(entity_id, ""), pa.scalar(None, pa.string()), entity)]
 
 
 def _checks(manifest: Manifest) -> tuple[Check, ...]:

@@ -232,7 +232,7 @@ def _problems(
     text: str, start: int, end: int, surface: str, around: tuple[str, str], mask: str, unknown: str
 ) -> Iterator[tuple[str, str]]:
     """The rules that a context breaks, each with what is wrong. `around`: the context before and after its mask."""
-    if text[start:end] != surface:
+    if text[start:end] != surface and _quick_line(text[start:end]) != surface:
         detail = f"{quoted(surface)}, in the document {quoted(text[start:end])}"
         yield "the surface is not at start_char in the document", detail
     # Up to the nearest other masks, the context is the document's text, with a space for each line break and a token

@@ -43,6 +43,7 @@ DOCUMENTS = schema(
         pa.string(),
         "plain text; a line is a paragraph, a heading or a list item; an empty line stands between paragraphs",
     ),
+    term("language", "the code of the text's language, empty if the input does not say"),
     column(
         "links",
         list_of(
@@ -51,6 +52,7 @@ DOCUMENTS = schema(
                 column("end_char", pa.uint32(), "end of the anchor in the text"),
                 column("target_title", pa.string(), "the title linked to, as written, without its fragment"),
                 column("entity_id", pa.string(), "the entity's Wikidata id, empty if the input does not say"),
+                column("section", pa.string(), "the section of the target page that is linked to, empty if it is none"),
             )
         ),
         "hyperlinks in order; text[start_char:end_char] is the anchor as shown",
@@ -62,6 +64,7 @@ REDIRECTS = schema(
     term("source", "the dump's name"),
     column("title", pa.string(), "the redirecting title"),
     column("target_title", pa.string(), "the title it points to, without its fragment"),
+    column("section", pa.string(), "the section of that page that it points to, empty if it is none"),
 )
 
 PAGES = schema(
@@ -71,6 +74,18 @@ PAGES = schema(
     column("title", pa.string(), "the page's title"),
     column("entity_id", pa.string(), "the Wikidata id of what the page is about, empty if the input does not say"),
     column("disambiguation", pa.bool_(), "whether the page only lists what its title may mean"),
+)
+
+DUPLICATE_EXCERPT = 100
+
+DUPLICATES = schema(
+    "Duplicate",
+    column("doc_id", pa.string(), "the document that was left out, or that lost a paragraph"),
+    column("paragraph", pa.int32(), "the number of the paragraph's line in its text as read; -1: the whole document"),
+    column("repeats", pa.string(), "the document that is kept for it, or in which the paragraph is kept"),
+    term("reason", "duplicate_document, near_duplicate, duplicate_paragraph, near_duplicate_paragraph"),
+    column("jaccard", pa.float64(), "how alike it is to the text of its cluster that is most like it; 1: a copy"),
+    column("excerpt", pa.string(), f"the beginning of what was left out, at most {DUPLICATE_EXCERPT} characters"),
 )
 
 
@@ -148,11 +163,23 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
         yield "pages", f"{pages:,} rows; extract read {extract.read:,} {extract.counts}"
     if redirects < extract.filtered["redirect"]:
         yield "redirects", f"{redirects:,} rows; extract left out {extract.filtered['redirect']:,} redirects"
+    documents = drop.filtered["duplicate_document"] + drop.filtered["near_duplicate"]
+    left_out = documents + sum(_paragraphs(manifest).values())
+    if "duplicates" in manifest.sides and manifest.side_rows("duplicates") != left_out:  # earlier versions have none
+        yield "duplicates", f"{manifest.side_rows('duplicates'):,} rows; drop left out {left_out:,} texts"
+
+
+def _paragraphs(manifest: Manifest) -> dict[str, int]:
+    """The paragraphs that were left out, by what they are."""
+    kinds = ("duplicate paragraph", "near duplicate paragraph")
+    return {each: n for each in kinds if (n := manifest.counter(f"{each.replace(' ', '_')}s"))}
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:
-    if paragraphs := manifest.counter("duplicate_paragraphs"):
-        yield f"filtered paragraphs: {paragraphs:,} duplicate paragraph"
+    for what, paragraphs in _paragraphs(manifest).items():
+        yield f"filtered paragraphs: {paragraphs:,} {what}"
+    if characters := manifest.counter("duplicate_characters"):
+        yield f"characters of filtered paragraphs: {characters:,}"
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
@@ -192,7 +219,7 @@ KIND = Kind(
     ),
     sums=_sums,
     notes=_notes,
-    sides={"redirects": Side(REDIRECTS), "pages": Side(PAGES, _broken_pages)},
+    sides={"redirects": Side(REDIRECTS), "pages": Side(PAGES, _broken_pages), "duplicates": Side(DUPLICATES)},
     measures=(
         characters("Length of a document", "text"),
         length("Links in a document", "links", "links"),
@@ -207,7 +234,8 @@ KIND = Kind(
         "no_text": "a record without text after its markup is removed",
         "not_sampled": "a document outside --sample-documents",
         "duplicate_document": "a document with the text of another (--dedup=documents), or the same document again",
-        "duplicate_paragraph": "a document with only short lines left (--dedup=paragraphs)",
+        "near_duplicate": "a document that is like an earlier one (--dedup=near, --near-jaccard)",
+        "duplicate_paragraph": "a document with only short lines left (--dedup=paragraphs, --dedup=near-paragraphs)",
     },
     rejects={
         "page_too_large": "a record longer than --max-page-bytes",

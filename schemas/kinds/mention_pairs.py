@@ -49,7 +49,11 @@ def _of_side(field: pa.Field, side: int) -> pa.Field:
 MENTION_PAIRS = schema(
     "MentionPair",
     term("kind", "entity: two mentions of one entity; surface: of two entities that share the surface"),
-    column("key", pa.string(), "what the two share: the entity's Wikidata id, else its title, or the surface"),
+    column(
+        "key",
+        pa.string(),
+        "what the two share: the entity's Wikidata id, else its title, with #section, or the surface",
+    ),
     *(_of_side(each, side) for side in (1, 2) for each in PAIRED_FIELDS),
     column("unmasked", pa.uint8(), "which of the two keeps its words in training: 0 neither, 1 or 2 (by hash)"),
 )
@@ -82,7 +86,7 @@ def _shared(table: pa.Table, show: Show) -> Iterator[Broken]:
     """Rules about what the two mentions share."""
     kind, key = table.column("kind"), table.column("key")
     yield is_not_one_of(table, "kind", PAIR_KINDS, show)
-    first, second = _entities(table)
+    first, second = _entities(table, sections=True)
     is_entity, is_surface = (pc.equal(kind, each) for each in PAIR_KINDS)
     same = pc.equal(first, second)
 
@@ -95,10 +99,10 @@ def _shared(table: pa.Table, show: Show) -> Iterator[Broken]:
 
     yield Broken("a pair of kind entity is of two entities", where(pc.and_not(is_entity, same)), entities)
     yield Broken("a pair of kind surface is of one entity", where(pc.and_(is_surface, same)), entities)
-    entity_id, title = table.column("entity_id_1"), table.column("target_title_1")
-    name = pc.if_else(pc.equal(entity_id, ""), title, entity_id)
+    entity_id, title, section = (table.column(f"{name}_1") for name in ("entity_id", "target_title", "section"))
+    name = _with_section(pc.if_else(pc.equal(entity_id, ""), title, entity_id), section)
     yield Broken(
-        "the key of a pair of kind entity is not its Wikidata id, or title where that is unknown",
+        "the key of a pair of kind entity is not its Wikidata id, or title where that is unknown, and section",
         where(pc.and_(is_entity, pc.not_equal(key, name))),
         keys,
     )
@@ -125,8 +129,13 @@ def _pair(table: pa.Table) -> list[pa.Array]:
     return [pc.binary_join_element_wise(pc.if_else(swapped, other, one), pc.if_else(swapped, one, other), "\0")]
 
 
-def _entities(table: pa.Table) -> list[pa.Array]:
-    """[n], [n] the entities of the two mentions of each pair: the Wikidata id, or "<source>\\0<title>".
+def _with_section(name: pa.Array, section: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(section, ""), name, pc.binary_join_element_wise(name, section, "#"))
+
+
+def _entities(table: pa.Table, *, sections: bool = False) -> list[pa.Array]:
+    """[n], [n] the pages of the two mentions of each pair: the Wikidata id, or "<source>\\0<title>"; or their entities,
+    with the section, too.
 
     The source is the beginning of the sentence_id, up to its first colon.
     """
@@ -135,7 +144,8 @@ def _entities(table: pa.Table) -> list[pa.Array]:
         entity_id, title, sentence_id = (table.column(f"{name}_{side}") for name in _ENTITY)
         source = pc.list_element(pc.split_pattern(sentence_id, ":", max_splits=1), 0)
         named = pc.binary_join_element_wise(source, title, "\0")
-        found.append(pc.if_else(pc.equal(entity_id, ""), named, entity_id))
+        page = pc.if_else(pc.equal(entity_id, ""), named, entity_id)
+        found.append(_with_section(page, table.column(f"section_{side}")) if sections else page)
     return found
 
 
@@ -220,10 +230,10 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
     yield from equal(manifest.rows, manifest.last_written, "rows, and pairs that the last stage wrote")
     if manifest.has("pair"):
         chosen = manifest.ledger("pair").written
-        yield from equal(chosen, manifest.last_written, "pairs that were chosen, and those that the last stage wrote")
+        yield from equal(chosen, manifest.ledger("order_pairs").read, "pairs that were chosen, and those put in order")
         validation = sum(shard.rows for shard in manifest.splits.get("validation", []))
-        chosen = manifest.counter("validation")
-        yield from equal(validation, chosen, "rows of validation, and pairs chosen for it")
+        written = manifest.counter("validation")
+        yield from equal(validation, written, "rows of validation, and pairs that the last stage wrote for it")
 
 
 _UNMASKED = {0: "neither", 1: "the first", 2: "the second"}
@@ -265,6 +275,7 @@ KIND = Kind(
     filters={
         "same_sentence": "a pair of mentions in one sentence, or in two of the same words",
         "same_entity": "a pair by surface of two mentions of one entity: it is a pair by entity",
+        "near_copy": "a pair of sentences that share nearly all words (--near-copies)",
         "crosses_splits": "a pair by surface whose entities belong to different splits (--validation-rate)",
     },
 )

@@ -50,6 +50,7 @@ MENTION_FIELDS = (
     column("text", pa.string(), "the sentence as it stands in the document's text"),
     column("start_char", pa.uint32(), "start of the mention in `text`, the sentence"),
     column("end_char", pa.uint32(), "end of the mention in `text`, the sentence"),
+    column("section", pa.string(), "the section of the target's page that is meant, empty for the whole page"),
     term("resolution", "how the target was found: qid, redirect, title or NIL (docs/mentions.md)"),
     term("origin", "link: a hyperlink; title: the page's own title; repeat: an anchor linked before in the page"),
 )
@@ -286,8 +287,8 @@ def _notes(manifest: Manifest) -> Iterator[str]:
 
 
 def entity(row: Row) -> str:
-    """The entity of a mention, readable: its title, with the Wikidata id if it is known."""
-    title = cut(row["target_title"])
+    """The entity of a mention, readable: its title and section, with the Wikidata id if it is known."""
+    title = cut(row["target_title"] + (f"#{row['section']}" if row["section"] else ""))
     return f"{title} ({cut(row['entity_id'])})" if row["entity_id"] else title
 
 
@@ -335,6 +336,7 @@ KIND = Kind(
         "date": "a mention that is a date, a year or a part of one (--keep-dates)",
         "list_page": "a mention on a list, index or disambiguation page (--keep-lists)",
         "to_disambiguation": "a link to a disambiguation page: no entity is meant (--keep-disambiguation)",
+        "to_list_page": "a link to a list or index without one of its sections: no entity is meant (--keep-to-lists)",
         "red_link": "a link to a title that is not a page (--drop-red-links)",
         "ambiguous_anchor": "a further mention of an anchor or title that is linked to two targets in the page",
     },

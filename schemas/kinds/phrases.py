@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from schemas.checks import (
     I64,
@@ -30,11 +32,13 @@ from schemas.manifest import Manifest
 from schemas.measures import frequency_by_row, value, words
 from schemas.reasons import NUMBER, PUNCTUATION
 from schemas.shown import Row, Shown, plain_row
-from schemas.terms import PHRASE_LABELS
+from schemas.terms import PHRASE_LABELS, STRAIGHT_QUOTES
 
 PHRASES = schema(
     "Phrase",
     column("phrase", pa.string(), "the normalised phrase (docs/phrases.md)"),
+    column("surface", pa.string(), "the commonest of its surfaces in the texts; ties by their hash"),
+    column("surface_share", pa.float32(), "share of occurrences with this surface"),
     term("label", "the label of most of its occurrences; ties by the order NP, VP, PP, ADJP, ADVP"),
     column(
         "label_shares",
@@ -66,7 +70,29 @@ def _rules(table: pa.Table, least: int) -> Iterator[Broken]:
     yield Broken(f"the frequency is below {least:,}", where(frequency < least), show)
     outside = (documents < 1) | (documents > frequency)
     yield Broken("document_frequency is not from 1 to frequency", where(outside), show)
+    yield from _surfaces(table)
     yield from _labels(table, frequency)
+
+
+def _surfaces(table: pa.Table) -> Iterator[Broken]:
+    phrase, surface, share = (table.column(name) for name in ("phrase", "surface", "surface_share"))
+
+    def show(row: int) -> str:
+        return f"{quoted(phrase[row].as_py())}: {quoted(surface[row].as_py())}, share {share[row].as_py():.3g}"
+
+    yield is_empty(table, "surface", show)
+    within = pc.and_(pc.greater(share, 0), pc.less_equal(share, 1))
+    yield Broken("surface_share is not above 0 and at most 1", where(pc.invert(within)), show)
+    differ = where(pc.and_(pc.not_equal(phrase, surface), pc.not_equal(surface, "")))
+    texts = [column.take(pa.array(differ)).to_pylist() for column in (phrase, surface)]
+    wrong = [_caseless(one) != _caseless(other) for one, other in zip(*texts, strict=True)]
+    yield Broken("the surface has other letters than the phrase", differ[where(wrong)], show)
+
+
+def _caseless(text: str) -> str:
+    """What a phrase and its surfaces have in common: Unicode's canonical caseless matching, with straight quotes."""
+    folded = unicodedata.normalize("NFD", text.translate(STRAIGHT_QUOTES)).casefold()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", folded).casefold())
 
 
 def _labels(table: pa.Table, frequency: I64) -> Iterator[Broken]:
@@ -93,12 +119,15 @@ def _labels(table: pa.Table, frequency: I64) -> Iterator[Broken]:
 
 
 def _places(table: pa.Table) -> list[tuple[int, bytes]]:
-    phrases = table.column("phrase").cast(pa.binary()).to_pylist()
-    return list(zip((-table.column("frequency").to_numpy()).tolist(), phrases, strict=True))
+    keys = map(xxhash.xxh3_128_digest, table.column("phrase").cast(pa.binary()).to_pylist())
+    return list(zip((-table.column("frequency").to_numpy()).tolist(), keys, strict=True))
 
 
 class _Counted(Check):
-    """The frequencies add up to the occurrences counted, minus at least one for each phrase that was left out."""
+    """The frequencies add up to the occurrences counted, without those of phrases that were left out.
+
+    Those of phrases tied at the cut are known; of the others there is one at least for each.
+    """
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest, self._total = manifest, 0
@@ -110,9 +139,10 @@ class _Counted(Check):
     def totals(self) -> Iterator[Problem]:
         if not (self._manifest.has("select") and self._manifest.has("count")):
             return
-        counted, left_out = occurrences(self._manifest), self._manifest.ledger("select").filtered.total()
+        counted, filtered = occurrences(self._manifest), self._manifest.ledger("select").filtered
+        left_out = filtered.total() + filtered["tied_at_cut"] * (self._manifest.counter("lowest_frequency") - 1)
         if self._total + left_out > counted or (not left_out and self._total != counted):
-            found = f"frequencies add up to {self._total:,} (and {left_out:,} phrases were left out)"
+            found = f"frequencies add up to {self._total:,} (and {filtered.total():,} phrases were left out)"
             yield "", f"{found}; {counted:,} occurrences were counted"
 
 
@@ -121,7 +151,7 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
     return (
         Unique("the phrase is not unique", "phrase"),
         Rows(lambda table: _rules(table, least)),
-        Ordered("the phrase is not after the one before it, by frequency and UTF-8 bytes", _places, _shown_place),
+        Ordered("the phrase is not after the one before it, by frequency and hash", _places, _shown_place),
         _Counted(manifest),
     )
 
@@ -139,7 +169,18 @@ def _sums(manifest: Manifest) -> Iterator[Problem]:
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
-    return plain_row(row, ("phrase", "label", "frequency", "document_frequency", "label_shares"))
+    surface = {"surface": f"{row['surface']} {row['surface_share']:.0%}"}
+    names = ("phrase", "surface", "label", "frequency", "document_frequency", "label_shares")
+    return plain_row({**row, **surface}, names)
+
+
+def _notes(manifest: Manifest) -> Iterator[str]:
+    tied = manifest.ledger("select").filtered["tied_at_cut"] if manifest.has("select") else 0
+    if tied and manifest.counter("lowest_frequency") == 1:
+        yield (
+            f"phrases: the cut falls among those that occur once: {tied:,} of them are left out, by hash alone; keep "
+            "none of them with --min-frequency 2, or more with --max-phrases"
+        )
 
 
 KIND = Kind(
@@ -152,6 +193,7 @@ KIND = Kind(
     checks=_checks,
     options={"min_frequency": int},
     sums=_sums,
+    notes=_notes,
     measures=(
         words("Length of a phrase", "phrase"),
         value("Label", "phrases", "label"),
@@ -168,6 +210,7 @@ KIND = Kind(
         **NUMBER,
         "too_long": "a constituent longer than --max-phrase-tokens",
         "same_words": "a constituent over the same words as another, which is counted",
-        "too_rare": "a phrase that is not among the most frequent (--max-phrases, --min-frequency)",
+        "too_rare": "a phrase that occurs less often than all that are kept (--min-frequency, --max-phrases)",
+        "tied_at_cut": "a phrase that occurs as often as the rarest kept, and has a higher hash (--max-phrases)",
     },
 )

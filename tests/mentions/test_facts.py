@@ -21,23 +21,24 @@ from transforms.mentions.facts import (
 from transforms.mentions.titles import title_keys
 from transforms.sources.sql_tables import FACTS
 
-Fact = tuple[int, str, int, bool, str, bool]
-"""Page id, title, entity, disambiguation, target title, is a page: a row of FACTS."""
+Fact = tuple[int, str, int, bool, str, bool, str]
+"""Page id, title, entity, disambiguation, target title, is a page, section: a row of FACTS; the section may lack."""
 
 
 def facts(*rows: Fact) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(FACTS.names, row, strict=True)) for row in rows], schema=FACTS)
+    return pa.Table.from_pylist([dict(zip(FACTS.names, (*row, "")[:7], strict=True)) for row in rows], schema=FACTS)
 
 
 def told(titles: pa.Table) -> dict[str, tuple[Any, ...]]:
     """The facts of each title; asserts that the keys are those of the titles."""
     found = {}
-    names = ("entity", "disambiguation", "is_page", "target_title")
+    names = ("entity", "disambiguation", "is_page")
     for row in titles.to_pylist():
         for title, *key in (("title", "key_hi", "key_lo"), ("target_title", "target_hi", "target_lo")):
             (hi,), (lo,) = title_keys("enwiki", [row[title]])
             assert [row[each] for each in key] == [hi, lo]
-        found[row["title"]] = tuple(row[name] for name in names)
+        target = "#".join(filter(None, (row["target_title"], row["section"])))
+        found[row["title"]] = (*(row[name] for name in names), target)
     assert len(found) == titles.num_rows
     return found
 
@@ -50,6 +51,7 @@ def told(titles: pa.Table) -> dict[str, tuple[Any, ...]]:
         ([(1, "", 7, False, "", False), (1, "A", 0, False, "", True)], {"A": (7, False, True, "")}, 0),
         ([(1, "A", 9, False, "", True), (1, "", 7, True, "", False)], {"A": (7, True, True, "")}, 0),
         ([(2, "B", 0, False, "", False), (2, "", 0, False, "A", False)], {"B": (0, False, False, "A")}, 0),
+        ([(2, "B", 0, False, "", False), (2, "", 0, False, "A", False, "s")], {"B": (0, False, False, "A#s")}, 0),
         ([(2, "", 0, False, "A", False), (3, "", 5, False, "", False), (3, "", 0, True, "", False)], {}, 3),
     ],
 )
@@ -65,6 +67,7 @@ ROWS = st.tuples(
     st.booleans(),
     st.sampled_from(["", "A", "Z"]),
     st.booleans(),
+    st.just(""),
 )
 
 
@@ -103,8 +106,10 @@ def test_side_tables():
     by_id = facts_of_pages(pages)
     assert by_id.schema == KEYED_FACTS
     assert told(join_facts(by_id)[0]) == {title: expected[title] for title in "AC"}  # B has no number
-    redirects = pa.Table.from_pylist([{"source": "enwiki", "title": "D", "target_title": "A"}], schema=REDIRECTS)
-    assert told(titles_of_redirects(redirects)) == {"D": (0, False, False, "A")}
+    redirects = pa.Table.from_pylist(
+        [{"source": "enwiki", "title": "D", "target_title": "A", "section": "s"}], schema=REDIRECTS
+    )
+    assert told(titles_of_redirects(redirects)) == {"D": (0, False, False, "A#s")}
 
 
 def test_pages_of_two_wikis_with_one_number_stay_apart():

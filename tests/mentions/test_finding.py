@@ -19,17 +19,19 @@ FURTHER = MentionRules(own_titles=True, repeated_anchors=True)
 
 
 def document(marked: str, title: str = "Page") -> Source:
-    """A document whose links are written [anchor] or [anchor|Title]."""
+    """A document whose links are written [anchor], [anchor|Title] or [anchor|Title#Section]."""
     text, links = "", []
     for piece in re.split(r"(\[[^\]]*\])", marked):
         if piece.startswith("["):
             anchor, _, target = piece[1:-1].partition("|")
+            target, _, section = target.partition("#")
             links.append(
                 {
                     "start_char": len(text),
                     "end_char": len(text) + len(anchor),
                     "target_title": target or anchor[:1].upper() + anchor[1:],
                     "entity_id": "",
+                    "section": section,
                 }
             )
             text += anchor

@@ -14,10 +14,11 @@ from properties import examples
 
 from transforms.mentions.redirects import MAX_HOPS, MEANINGS, TITLES, find, follow, lookup
 from transforms.mentions.titles import title_keys
+from transforms.phrases.counting import phrase_keys
 
 
 class Row(NamedTuple):
-    """A row of TITLES: "A > B" is a redirect, "A" a page, "A ?" a title that is not known to be either."""
+    """A row of TITLES: "A > B#s" is a redirect to a section, "A" a page, "A ?" a title not known to be either."""
 
     title: str
     entity: int = 0
@@ -40,10 +41,11 @@ class Meaning(NamedTuple):
     known: bool = True
     hops: int = 0
     status: str = "ok"
+    section: str = ""
 
 
 def table(rows: Sequence[Row]) -> pa.Table:
-    titles, targets = [each.title for each in rows], [each.target for each in rows]
+    titles, targets = [each.title for each in rows], [each.target.partition("#")[0] for each in rows]
     columns = {
         **dict(zip(("key_hi", "key_lo"), title_keys("w", titles), strict=True)),
         **dict(zip(("target_hi", "target_lo"), title_keys("w", targets), strict=True)),
@@ -52,6 +54,7 @@ def table(rows: Sequence[Row]) -> pa.Table:
         "disambiguation": [each.disambiguation for each in rows],
         "is_page": [each.is_page for each in rows],
         "target_title": targets,
+        "section": [each.target.partition("#")[2] for each in rows],
     }
     return pa.table({name: columns[name] for name in TITLES.names}, schema=TITLES)
 
@@ -85,11 +88,16 @@ def walked(rows: Sequence[Row], max_hops: int = MAX_HOPS) -> dict[str, Meaning]:
         if each.target:
             targets.setdefault(each.title, []).append(each.target)
 
-    def lowest(titles: list[str]) -> str:
+    def lowest(written: list[str]) -> tuple[str, str]:
+        """The title and section of the target that counts."""
+        titles, _, sections = zip(*(each.partition("#") for each in written), strict=True)
         hi, lo = title_keys("w", titles)
-        return min(zip(hi.tolist(), lo.tolist(), titles, strict=True))[2]
+        ranks = [int(phrase_keys(pa.array([each]))[0][0] | np.uint64(1)) if each else 0 for each in sections]
+        found = zip(hi.tolist(), lo.tolist(), [-rank for rank in ranks], titles, sections, strict=True)
+        return min(found)[3:]
 
-    target = {title: lowest(several) for title, several in targets.items() if not pages[title].is_page}
+    chosen = {title: lowest(several) for title, several in targets.items() if not pages[title].is_page}
+    target = {title: to for title, (to, _) in chosen.items()}
     meant = {}
     for title in pages:
         seen = [title]
@@ -106,6 +114,9 @@ def walked(rows: Sequence[Row], max_hops: int = MAX_HOPS) -> dict[str, Meaning]:
                 meant[title] = Meaning(end.title, end.entity, end.disambiguation, end.is_page, len(seen) - 1)
             else:
                 meant[title] = Meaning(seen[-1], known=False, hops=len(seen) - 1)
+            if meant[title].status == "ok":
+                sections = (chosen[each][1] for each in seen if each in chosen)
+                meant[title] = meant[title]._replace(section=next(filter(None, sections), ""))
     return meant
 
 
@@ -140,6 +151,20 @@ def walked(rows: Sequence[Row], max_hops: int = MAX_HOPS) -> dict[str, Meaning]:
                 "F": Meaning("F"),
             },
         ),
+        # sections: the first one on the way counts
+        ([row("A > B#s"), row("B", 7)], {"A": Meaning("B", 7, hops=1, section="s"), "B": Meaning("B", 7)}),
+        ([row("A > B#s")], {"A": Meaning("B", known=False, hops=1, section="s")}),
+        (
+            [row("A > B"), row("B > C#s"), row("C > D#t"), row("D > E"), row("E")],
+            {
+                **{title: Meaning("E", hops=hops, section="s") for title, hops in (("A", 4), ("B", 3))},
+                "C": Meaning("E", hops=2, section="t"),
+                "D": Meaning("E", hops=1),
+                "E": Meaning("E"),
+            },
+        ),
+        ([row("A > A#s")], {"A": Meaning("A", known=False, status="loop")}),
+        ([row("A > B#s"), row("A > B"), row("B")], {"A": Meaning("B", hops=1, section="s"), "B": Meaning("B")}),
         # several rows of one title
         ([row("A > B"), row("A", 2), row("B", 1)], {"A": Meaning("A", 2), "B": Meaning("B", 1)}),
         ([row("A"), row("A", 9), row("A", 4), row("A ?", disambiguation=True)], {"A": Meaning("A", 4, True)}),
@@ -179,6 +204,7 @@ def test_long_chains(length: int, end: str):
 
 
 NAMES = st.sampled_from([*"ABCDEFGHIJ", "É", "日本"])
+SECTIONS = st.sampled_from(["", "", "#s", "#t"])
 ROWS = st.lists(
     st.builds(
         Row,
@@ -186,7 +212,7 @@ ROWS = st.lists(
         st.integers(0, 3),
         st.booleans(),
         st.booleans() | st.just(False),
-        NAMES | st.just("") | st.sampled_from(["X", "Y", "Ÿ"]),
+        st.just("") | st.builds("{}{}".format, NAMES | st.sampled_from(["X", "Y", "Ÿ"]), SECTIONS),
     )
 )
 

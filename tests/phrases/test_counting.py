@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import string
+from collections import Counter
+
 import brute_force
 import pyarrow as pa
 import pytest
@@ -15,13 +19,17 @@ from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
 from transforms.phrases.counting import (
     COUNTS,
+    FREQUENCIES,
+    Cut,
     ShardCounts,
     count_shard,
+    cut_at,
+    frequencies_of,
     merge_counts,
     phrase_keys,
-    sort_counts,
     to_phrases,
-    with_phrase_keys,
+    total_counts,
+    with_storage_keys,
 )
 from transforms.phrases.options import PhraseRules
 
@@ -30,8 +38,8 @@ RULES = PhraseRules(labels=PHRASE_LABELS)
 
 def phrases(*tables: pa.Table) -> list[Row]:
     """The phrase records of sentence shards."""
-    counts = [count_shard(table, RULES).table for table in tables]
-    return to_phrases(sort_counts(merge_counts(counts))).to_pylist()
+    counts = [with_storage_keys(count_shard(table, RULES).table) for table in tables]
+    return to_phrases(total_counts(pa.concat_tables([COUNTS.empty_table(), *counts]))).to_pylist()
 
 
 def expected(*tables: pa.Table) -> list[Row]:
@@ -72,11 +80,84 @@ def test_labels(sentence, label, shares):
     assert row == wanted
 
 
-def test_the_order_is_by_frequency_then_by_bytes():
+def test_the_order_is_by_frequency_then_by_hash():
     words = ["c", "b b", "b-b", "Z", "é", "z", "\ufb00", "𝔸", "bb"]
     found = phrases(shard({"d": " ".join(f"[NP {word}]" for word in words) + " [NP é]"}).sentences)
-    # In the order of UTF-16 the last two would be the other way round.
-    assert [row["phrase"] for row in found] == ["z", "é", "b b", "b-b", "bb", "c", "\ufb00", "𝔸"]
+    # The hashes begin with 7c 90, then 02 12 18 4d 79 db.
+    assert [row["phrase"] for row in found] == ["z", "é", "b b", "c", "b-b", "𝔸", "\ufb00", "bb"]
+
+
+NAMES = st.tuples(
+    st.permutations(string.ascii_lowercase),
+    st.text(alphabet="abcmnyz éж", max_size=3),
+    st.sampled_from(["{letter}{number}{more}", "{letter}{more} {number:04}", "{letter} {more}{number:x}"]),
+)
+"""Names for 26 times 100 phrases: which letters come first, and what follows."""
+
+
+@examples(20)
+@given(NAMES, st.integers(1, 9))
+def test_ties_favour_no_letter_whatever_the_phrases_are_called(names, tenths):
+    letters, more, form = names
+    phrases = [form.format(letter=letter, more=more, number=number) for letter in letters for number in range(100)]
+    labels = {"NP": 1} | dict.fromkeys(PHRASE_LABELS[1:], 0)
+    once = {"key_hi": 0, "key_lo": 0, "surface_key": 0, "frequency": 1, "document_frequency": 1, **labels}
+    counts = pa.Table.from_pylist([{"phrase": phrase, **once} for phrase in phrases], schema=COUNTS)
+    most = len(phrases) * tenths // 10
+    kept = total_counts(with_storage_keys(counts)).slice(0, most).column("phrase").to_pylist()
+    shares = Counter(phrase[0] for phrase in kept)
+    # Of 100 phrases with a letter, `10 * tenths` are expected, with a standard deviation of 5 at most.
+    assert all(abs(shares[letter] - 10 * tenths) <= 30 for letter in letters)
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "most", "cut"),
+    [
+        ({9: 5, 1: 5}, 6, Cut(6, 1, 4)),
+        ({9: 5, 1: 5}, 5, Cut(5, 9, 0)),
+        ({9: 5, 1: 5}, 4, Cut(4, 9, 1)),
+        ({9: 5, 1: 5}, 10, Cut(10, 1, 0)),
+        ({9: 5, 1: 5}, 11, Cut(10, 1, 0)),
+        ({9: 5, 1: 5}, None, Cut(10, 1, 0)),
+        ({}, 5, Cut(0, 0, 0)),
+        ({}, None, Cut(0, 0, 0)),
+    ],
+)
+def test_the_cut(frequencies, most, cut):
+    rows = [{"frequency": frequency, "phrases": number} for frequency, number in frequencies.items()]
+    assert cut_at(pa.Table.from_pylist(rows, schema=FREQUENCIES), most) == cut
+
+
+@given(st.lists(st.lists(st.integers(1, 6)), max_size=4), st.integers(1, 20) | st.none())
+def test_any_cut_of_any_ranges(ranges, most):
+    tables = [frequencies_of(pa.table({"frequency": pa.array(each, pa.int64())})) for each in ranges]
+    found = sorted(itertools.chain(*ranges), reverse=True)
+    kept, dropped = found[:most], found[len(found[:most]) :]
+    wanted = Cut(len(kept), kept[-1], dropped.count(kept[-1])) if kept else Cut(0, 0, 0)
+    assert cut_at(pa.concat_tables([FREQUENCIES.empty_table(), *tables]), most) == wanted
+
+
+@pytest.mark.parametrize(
+    ("texts", "surfaces"),
+    [
+        (["[NP x]"], {"x": ("x", 1.0)}),
+        (["[NP The May] [NP may] [NP May]"], {"may": ("May", 2 / 3)}),
+        # in shards and documents; a document counts once although it has two surfaces
+        (["[NP US Army] [NP Us army]", "[NP us Army] [NP US Army]"], {"us army": ("US Army", 0.5)}),
+        # ties by hash, which begins with 0f for "X y", 1f for "x Y", 96 for "x y"
+        (["[NP x y] [NP x Y] [NP X y]"], {"x y": ("X y", 1 / 3)}),
+        (["[NP x y] [NP x Y]"], {"x y": ("x Y", 1 / 2)}),
+        # the same surface in other tokens
+        (["[NP CANNOT] [NP CANNOT] [NP Can ~not]", "[NP Cannot] [NP Can ~not]"], {"cannot": ("Cannot", 3 / 5)}),
+        # quotes and composed letters
+        (["[NP x\u2019s] [NP x's] [NP x\u2019s]"], {"x's": ("x\u2019s", 2 / 3)}),
+        (["[NP cafe\u0301] [NP caf\xe9] [NP cafe\u0301]"], {"caf\xe9": ("cafe\u0301", 2 / 3)}),
+    ],
+)
+def test_the_commonest_surface(texts, surfaces):
+    tables = [shard({f"d{number}": text}).sentences for number, text in enumerate(texts)]
+    found = {row["phrase"]: (row["surface"], row["surface_share"]) for row in phrases(*tables)}
+    assert found == {phrase: (surface, pytest.approx(share)) for phrase, (surface, share) in surfaces.items()}
 
 
 def test_what_is_read_and_filtered_is_counted():
@@ -93,7 +174,7 @@ def test_nothing_gives_nothing():
 
 
 def test_the_key_on_storage_is_a_hash_of_the_phrase():
-    table = with_phrase_keys(count_shard(shard({"d": "[NP é 😀x] [NP y]"}).sentences, RULES).table)
+    table = with_storage_keys(count_shard(shard({"d": "[NP é 😀x] [NP y]"}).sentences, RULES).table)
     for row in table.to_pylist():
         assert row["key_hi"] << 64 | row["key_lo"] == xxhash.xxh3_128_intdigest(row["phrase"].encode())
     assert [len(each) for each in phrase_keys(pa.array([], pa.string()))] == [0, 0]
@@ -128,7 +209,7 @@ def test_any_shards(shards: list[Shard]):
 def test_keys_of_one_half_are_told_apart():
     def counts(*keys: tuple[int, int, str]) -> pa.Table:
         labels = {"NP": 1} | dict.fromkeys(PHRASE_LABELS[1:], 0)
-        once = {"frequency": 1, "document_frequency": 1, **labels}
+        once = {"surface_key": 0, "frequency": 1, "document_frequency": 1, **labels}
         return pa.Table.from_pylist(
             [{"key_hi": hi, "key_lo": lo, "phrase": phrase, **once} for hi, lo, phrase in keys], schema=COUNTS
         )

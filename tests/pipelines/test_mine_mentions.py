@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -43,7 +45,8 @@ SMALL = (
 PAGES = {
     "Ada Lovelace": "'''Ada Lovelace''' lived in [[London]], knew [[babbage|Charles Babbage]]. She wrote [[Note G]].",
     "London": "[[London]] is not [[London, Ontario]]. The [[capital city|capital]] of [[U.K.]] has [[Mercury]].",
-    "Charles Babbage": "[[London|He]] built it in [[london#A|london]]. [[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
+    "Charles Babbage": "[[London|He]] built it in [[london#Old_town|london]]. "
+    "[[Ada]] and [[Ada Lovelace|Lady Lovelace]] go.",
     "Mercury": "'''Mercury''' may refer to:\n* [[Mercury (planet)]], near [[London]] or not\n{{disambiguation}}",
     "United Kingdom": "The [[United_Kingdom]] has [[England|many]] &amp; [[&#76;ondon]].",
     "List of cities": "They are [[London]] and more.",
@@ -53,7 +56,7 @@ REDIRECTS = {
     "U.K.": "UK",
     "UK": "U. K.",
     "U. K.": "United Kingdom",
-    "Ada": "Ada Lovelace",
+    "Ada": "Ada Lovelace#Life",
     "Loop": "Noop",
     "Noop": "Loop",
     "Note G": "Loop",
@@ -61,17 +64,20 @@ REDIRECTS = {
 }
 
 
-def wiki(path: Path, pages: Mapping[str, str] = PAGES, redirects: Mapping[str, str] = REDIRECTS) -> Path:
+def wiki(
+    path: Path, pages: Mapping[str, str] = PAGES, redirects: Mapping[str, str] = REDIRECTS, language: str = "en"
+) -> Path:
     """A dump with these pages, numbered from 1."""
     texts = {**pages, **{title: f"#REDIRECT [[{target}]]" for title, target in redirects.items()}}
     body = "".join(
         f"<page><title>{escape(title)}</title><ns>0</ns><id>{number}</id>"
-        + (f'<redirect title="{escape(redirects[title])}"/>' if title in redirects else "")
+        + (f'<redirect title="{escape(redirects[title].partition("#")[0])}"/>' if title in redirects else "")
         + f"<revision><id>1</id><model>wikitext</model><text>{escape(text)}</text></revision></page>"
         for number, (title, text) in enumerate(texts.items(), start=1)
     )
     path.write_text(
-        "<mediawiki><siteinfo><dbname>enwiki</dbname><base>https://en.wikipedia.org/wiki/Main_Page</base>"
+        f'<mediawiki xml:lang="{language}"><siteinfo><dbname>{language}wiki</dbname>'
+        f"<base>https://{language}.wikipedia.org/wiki/Main_Page</base>"
         "<case>first-letter</case><namespaces/></siteinfo>" + body + "</mediawiki>"
     )
     return path
@@ -128,7 +134,8 @@ def mentions_of(folder: Path) -> list[Row]:
 def told(row: Row) -> tuple[str, ...]:
     """A short form of a mention."""
     marked = f"{row['text'][: row['start_char']]}[{row['mention']}]"
-    return (row["doc_id"], marked, row["entity_id"], row["target_title"], row["resolution"], row["origin"])
+    target = "#".join(filter(None, (row["target_title"], row["section"])))
+    return (row["doc_id"], marked, row["entity_id"], target, row["resolution"], row["origin"])
 
 
 @pytest.fixture
@@ -151,8 +158,8 @@ def test_targets_without_tables(tmp_path, small):
         ("enwiki:2", "The [capital]", "", "Capital city", "NIL", "link"),
         ("enwiki:2", "The capital of [U.K.]", "", "United Kingdom", "redirect", "link"),
         ("enwiki:3", "[He]", "", "London", "title", "link"),
-        ("enwiki:3", "He built it in [london]", "", "London", "title", "link"),
-        ("enwiki:3", "[Ada]", "", "Ada Lovelace", "redirect", "link"),
+        ("enwiki:3", "He built it in [london]", "", "London#Old town", "title", "link"),
+        ("enwiki:3", "[Ada]", "", "Ada Lovelace#Life", "redirect", "link"),
         ("enwiki:3", "Ada and [Lady Lovelace]", "", "Ada Lovelace", "title", "link"),
         ("enwiki:5", "The [United Kingdom]", "", "United Kingdom", "title", "link"),
         ("enwiki:5", "The United Kingdom has [many]", "", "Nowhere", "NIL", "link"),
@@ -195,6 +202,32 @@ def test_further_mentions(tmp_path):
     ]
 
 
+GERMAN = {
+    "Köln": "Am [[3. Oktober]] [[1990]] kam z. B. [[Johann I. (Berg)|Johann I.]] nach [[Bonn]]. Der 2. [[Weltkrieg]].",
+    "Liste der Orte": "[[Bonn]] und [[Köln]].",
+}
+
+
+def test_a_wiki_in_german(tmp_path):
+    """Its own dates are left out, and its sentences end where they do in German."""
+    dump = wiki(tmp_path / "w.xml", GERMAN, {"Bonn": "Liste der Orte#Bonn", "Weltkrieg": "Liste der Orte"}, "de")
+    out = run(tmp_path / "out", [dump])
+    assert [(told(row)[1], *told(row)[2:5]) for row in mentions_of(out)] == [
+        ("Am 3. Oktober 1990 kam z. B. [Johann I.]", "", "Johann I. (Berg)", "NIL"),
+        ("Am 3. Oktober 1990 kam z. B. Johann I. nach [Bonn]", "", "Liste der Orte#Bonn", "redirect"),
+    ]
+    ledger = read_manifest(Folder(f"{out}-mentions")).stage("mentions").ledger
+    assert dict(ledger.filtered) == {"date": 2, "to_list_page": 1, "list_page": 2}
+
+
+def test_a_wiki_in_german_without_the_extra(tmp_path, monkeypatch, capsys):
+    dump = wiki(tmp_path / "w.xml", GERMAN, {}, "de")
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    assert main(find_mentions.COMMAND, [f"--input={dump}", f"--output={tmp_path}/out"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "'de', whose dates and sentences need sentencex: pip install 'phrasemill[languages]'" in said
+
+
 def test_pairs_and_aliases_of_the_small_wiki(tmp_path):
     out = run(tmp_path / "out", [wiki(tmp_path / "w.xml")], "--min-alias-count=1")
     pairs = [(row["kind"], row["key"], *sorted([row["mention_1"], row["mention_2"]])) for row in rows(Folder(str(out)))]
@@ -202,15 +235,12 @@ def test_pairs_and_aliases_of_the_small_wiki(tmp_path):
         [
             *[("entity", "London", "London", "London")] * 3,
             *[("entity", "London", "He", "London")] * 3,
-            *[("entity", "London", "London", "london")] * 3,  # "He" and "london" are in one sentence
             ("entity", "United Kingdom", "U.K.", "United Kingdom"),
         ]
     )
     assert {tuple(row.values()) for row in rows(Folder(f"{out}-aliases"))} == {
-        ("", "Ada Lovelace", "Ada", "Lady Lovelace", 1, 1),
-        ("", "London", "London", "He", 3, 1),
-        ("", "London", "He", "london", 1, 1),
-        ("", "United Kingdom", "U.K.", "United Kingdom", 1, 1),
+        ("", "London", "", "London", "He", 3, 1),
+        ("", "United Kingdom", "", "U.K.", "United Kingdom", 1, 1),
     }
 
 
@@ -239,8 +269,14 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
     found: set[tuple[str, Any]] = set()
     filtered: Counter[str] = Counter()
 
-    def entity(row: Row) -> str:
+    def page(row: Row) -> str:
         return row["entity_id"] or f"{row['source']}\0{row['target_title']}"
+
+    def entity(row: Row) -> str:
+        return f"{page(row)}#{row['section']}"
+
+    def words(row: Row) -> set[str]:
+        return set(re.findall(r"\w+", row["text"].lower()))
 
     def priority(row: Row) -> int:
         return xxh3_64_intdigest(f"{row['sentence_id']}\0{row['start_char']}".encode(), seed=seed)
@@ -258,10 +294,10 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
                     filtered["same_sentence"] += 1
                 elif kind == "surface" and entity(one) == entity(other):
                     filtered["same_entity"] += 1
-                elif is_validation(entity(one), rate=rate, seed=seed) != is_validation(
-                    entity(other), rate=rate, seed=seed
-                ):
+                elif is_validation(page(one), rate=rate, seed=seed) != is_validation(page(other), rate=rate, seed=seed):
                     filtered["crosses_splits"] += 1
+                elif len(words(one) & words(other)) >= 0.8 * len(words(one) | words(other)):
+                    filtered["near_copy"] += 1
                 else:
                     places = frozenset((row["sentence_id"], row["start_char"]) for row in (one, other))
                     found.add((kind, places))
@@ -273,9 +309,10 @@ def test_all_pairs_are_those_of_brute_force(minidump):
     wanted, filtered = by_brute_force(mentions_of(minidump), rate=0.3, seed=3)
     assert len(pairs) == len({(row["kind"], sides(row)) for row in pairs})
     assert {(row["kind"], sides(row)) for row in pairs} == wanted
-    ledger = read_manifest(Folder(str(minidump))).stage("pair").ledger
-    assert {reason: n for reason, n in ledger.filtered.items() if n} == dict(filtered)
-    assert ledger.written == len(pairs) > 500
+    chosen, ordered = (read_manifest(Folder(str(minidump))).stage(stage).ledger for stage in ("pair", "order_pairs"))
+    assert dict(chosen.filtered + ordered.filtered) == dict(filtered)
+    assert filtered["near_copy"] > 0
+    assert chosen.written == ordered.read == len(pairs) + filtered["near_copy"] > 500
 
 
 def test_no_entity_is_in_two_splits(minidump):
@@ -358,11 +395,12 @@ def test_pairs_do_not_depend_on_units_and_ranges(tmp_path, minidump, small):
 
 @pytest.mark.parametrize(("most", "partners"), [(2, 1), (5, 1), (5, 2), (8, 3), (100, 2)])
 def test_a_cap_gives_the_documented_number(tmp_path, minidump, most, partners):
-    flags = (f"--mentions-per-key={most}", f"--partners={partners}", "--pairs-by=entity")
+    no_others = ("--mentions-per-surface=1000", "--mentions-per-document=1000", "--pairs-by=entity")
+    flags = (f"--mentions-per-key={most}", f"--partners={partners}", *no_others)
     out = run(tmp_path / "out", [Path(f"{minidump}-mentions")], *flags)
     distinct: dict[str, set[Any]] = defaultdict(set)
     for row in mentions_of(minidump):
-        distinct[row["target_title"]].add((row["text"], row["start_char"], row["end_char"]))
+        distinct[f"{row['target_title']}#{row['section']}"].add((row["text"], row["start_char"], row["end_char"]))
     sizes = [min(len(each), most) for each in distinct.values()]
     ledger = read_manifest(Folder(str(out))).stage("pair").ledger
     assert ledger.read == sum(min(n * partners, n * (n - 1) // 2) for n in sizes)
@@ -370,8 +408,26 @@ def test_a_cap_gives_the_documented_number(tmp_path, minidump, most, partners):
     assert max(per_key.values()) <= most * partners
 
 
+def test_surfaces_and_documents_differ_where_they_can(minidump, tmp_path):
+    """With the default caps, no pair has the same surface in the same document, and no near copies."""
+    out = run(tmp_path / "out", [Path(f"{minidump}-mentions")])
+    pairs = pairs_of(out)
+    for row in pairs:
+        documents = {row[f"sentence_id_{side}"].rpartition("#")[0] for side in (1, 2)}
+        assert row["kind"] == "surface" or len(documents) == 2 or row["mention_1"].lower() != row["mention_2"].lower()
+        one, other = (set(re.findall(r"\w+", row[f"text_{side}"].lower())) for side in (1, 2))
+        assert len(one & other) < 0.8 * len(one | other)
+
+    def different(some: Sequence[Row]) -> float:
+        by_entity = [row for row in some if row["kind"] == "entity"]
+        return sum(row["mention_1"] != row["mention_2"] for row in by_entity) / len(by_entity)
+
+    assert different(pairs) > 1.3 * different(pairs_of(minidump))
+
+
 def test_masked_pairs(tmp_path, minidump):
-    out = run(tmp_path / "out", [Path(f"{minidump}-mentions")], "--masked", "--mask-token=<mask>")
+    flags = ("--masked", "--mask-token=<mask>", "--mentions-per-document=9")
+    out = run(tmp_path / "out", [Path(f"{minidump}-mentions")], *flags)
     unmasked: Counter[int] = Counter()
     for row in rows(Folder(str(out))):
         unmasked[row["unmasked"]] += 1

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import re
 import shutil
+import string
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import Mined, Row, mine, mine_datasets, parse_options, run_here, shard, treebank_shards
+from literal import Mined, Row, mine, mine_datasets, parse_options, rows, run_here, run_inline, shard, treebank_shards
 from properties import examples
 
 from pipelines import corpus
@@ -125,13 +126,13 @@ def reference(real: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Mined:
         return mine_datasets(tmp_path_factory.mktemp("reference"), *real)
 
 
-def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]]:
+def expected(mined: Mined) -> tuple[list[Row], list[Row], list[Row]]:
     """Phrases, training and validation rows in plain Python."""
-    options = parse_options(*flags)
+    options = parse_options(*mined.flags)
     rules, vocabulary, draws = options[PhraseRules], options[Vocabulary], options[Draws]
     phrases = brute_force.count(brute_force.find(mined.sentences, rules).occurrences)
-    phrases = [row for row in phrases if row["frequency"] >= (vocabulary.min_frequency or 1)]
-    phrases = pa.Table.from_pylist(phrases[: vocabulary.max_phrases], schema=PHRASES).to_pylist()
+    phrases = [row for row in phrases if row["frequency"] >= vocabulary.least]
+    phrases = stored(phrases[: vocabulary.most])
     train, validation = brute_force.contexts(
         mined.documents,
         mined.sentences,
@@ -144,6 +145,11 @@ def expected(mined: Mined, *flags: str) -> tuple[list[Row], list[Row], list[Row]
         negatives=options[NegativeRules].negatives,
     )
     return phrases, train, validation
+
+
+def stored(phrases: list[Row]) -> list[Row]:
+    """The rows of phrases with their shares in the stored precision."""
+    return pa.Table.from_pylist(phrases, schema=PHRASES).to_pylist()
 
 
 def assert_equal(found: list[Row], wanted: list[Row]) -> None:
@@ -167,7 +173,7 @@ def shards_of(dataset: Path) -> dict[str, str]:
 @pytest.mark.parametrize("flags", OPTIONS, ids=" ".join)
 def test_all_rows_of_real_text(tmp_path, real, flags):
     mined = mine_datasets(tmp_path, *real, *flags)
-    phrases, train, validation = expected(mined, *flags)
+    phrases, train, validation = expected(mined)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)
@@ -180,7 +186,7 @@ def test_all_rows_of_a_treebank(tmp_path, test_data):
     flags = ("--max-phrases=1500", "--contexts-per-phrase=2", "--window=60", "--labels=NP,VP,PP,ADJP,ADVP")
     mined = mine(tmp_path, shards, *flags)
     assert len({row["label"] for row in mined.phrases}) == 5
-    phrases, train, _ = expected(mined, *flags)
+    phrases, train, _ = expected(mined)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
 
@@ -195,21 +201,50 @@ def test_the_ledgers_of_real_text(reference, real):
     assert (select.read, select.written) == (len({each.phrase for each in found.occurrences}), len(reference.phrases))
     choose = read_manifest(Folder(str(reference.folder / "contexts"))).stage("choose").ledger
     assert choose is not None
-    assert choose.read == choose.written == len(found.occurrences)
+    chosen = sum(row["frequency"] for row in reference.phrases)
+    assert (choose.read, choose.written) == (len(found.occurrences), chosen)
+    assert choose.filtered == {"not_in_vocabulary": len(found.occurrences) - chosen}
 
 
 def test_the_cut_at_k_and_at_a_frequency(tmp_path, real, reference):
-    frequent = [row for row in reference.phrases if row["frequency"] >= 3]
+    found = brute_force.count(brute_force.find(reference.sentences, PhraseRules()).occurrences)
+    often = {least: [row for row in found if row["frequency"] >= least] for least in (1, 2, 3)}
     for number, (flags, wanted) in enumerate(
         (
-            (("--max-phrases=100",), reference.phrases[:100]),
-            (("--max-phrases=1",), reference.phrases[:1]),
-            (("--min-frequency=3",), frequent),
-            (("--min-frequency=3", "--max-phrases=20"), frequent[:20]),
+            ((), often[2]),
+            (("--max-phrases=100",), often[2][:100]),
+            (("--max-phrases=1",), often[2][:1]),
+            (("--min-frequency=1",), often[1]),
+            (("--min-frequency=1", "--max-phrases=1000"), often[1][:1000]),
+            (("--min-frequency=3",), often[3]),
+            (("--min-frequency=3", "--max-phrases=20"), often[3][:20]),
             (("--min-frequency=100000",), []),
         )
     ):
-        assert_equal(mine_datasets(tmp_path / str(number), *real, *flags).phrases, wanted)
+        dataset = corpus.phrases(real.sentences, parse_options(*flags), Folder(str(tmp_path / str(number))))
+        run_inline(corpus.to_build([dataset])[0])
+        assert_equal(rows(dataset.folder), stored(wanted))
+        rarest = wanted[-1]["frequency"] if wanted else 0
+        tied = sum(row["frequency"] == rarest for row in found[len(wanted) :])
+        manifest = read_manifest(dataset.folder)
+        reasons = Counter(tied_at_cut=tied, too_rare=len(found) - len(wanted) - tied)
+        assert manifest.ledger("select").filtered == reasons
+        notes = [
+            f"phrases: the cut falls among those that occur once: {tied:,} of them are left out, by hash alone; keep "
+            "none of them with --min-frequency 2, or more with --max-phrases"
+        ]
+        assert list(manifest.kind.notes(manifest)) == (notes if rarest == 1 and tied else [])
+
+
+def test_ties_at_the_cut_favour_no_letter(tmp_path):
+    """26 times 100 phrases occur once and 800 are kept: about 31 of each letter, with a standard deviation of 4.6."""
+    words = [f"{letter}{number}" for letter in string.ascii_lowercase for number in range(100)]
+    shards = [shard({f"d{n}": " ".join(f"[NP {word}]" for word in words[n::3])}) for n in range(3)]
+    mined = mine(tmp_path, shards, "--max-phrases=800")
+    shares = Counter(row["phrase"][0] for row in mined.phrases)
+    assert shares.total() == 800
+    assert all(abs(shares[letter] - 800 / 26) <= 13 for letter in string.ascii_lowercase)
+    assert read_manifest(Folder(str(tmp_path / "phrases"))).ledger("select").filtered == {"tied_at_cut": 1800}
 
 
 # ---- Properties of every row
@@ -329,7 +364,7 @@ def test_a_document_that_dominates(tmp_path, monkeypatch):
     shards = [shard({"d": " ".join(f"[NP a{i}] x" for i in range(500))}), shard({"e": "[NP b1] [NP b2]"})]
     mined = mine(tmp_path, shards, "--window=4")
     assert len(read_manifest(Folder(str(tmp_path / "contexts"))).shards) > 10
-    assert_equal(mined.train, expected(mined, "--window=4")[1])
+    assert_equal(mined.train, expected(mined)[1])
     assert {row["negative"] for row in mined.train if row["doc_id"] == "d"} <= {"[MASK] b2", "b1 [MASK]"}
 
 
@@ -338,7 +373,7 @@ def test_a_phrase_that_dominates(tmp_path, monkeypatch):
     shards = [shard({f"d{i}.{n}": f"[NP x] a{i} {'[NP y]' if n < 1 else ''}" for i in range(60)}) for n in range(4)]
     flags = ("--contexts-per-phrase=1000", "--validation-rate=0.3")
     mined = mine(tmp_path, shards, *flags)
-    _, train, validation = expected(mined, *flags)
+    _, train, validation = expected(mined)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)
 
@@ -360,8 +395,8 @@ SHARDS = st.lists(st.lists(DOCUMENT, max_size=3), min_size=1, max_size=4).map(
 )
 FLAGS = st.lists(
     st.sampled_from(
-        "--seed=3 --window=3 --contexts-per-phrase=2 --validation-rate=0.5 --max-phrases=3 --keep-case "
-        "--unknown-token=[?] --max-unknown-words=1".split()
+        "--seed=3 --window=3 --contexts-per-phrase=2 --validation-rate=0.5 --max-phrases=3 --min-frequency=2 "
+        "--keep-case --unknown-token=[?] --max-unknown-words=1".split()
     ),
     unique=True,
 )
@@ -379,7 +414,7 @@ def test_any_corpus(tmp_path_factory, shards, flags, negatives, look_ahead):
         patch.setattr(count_steps, "TOKENS_A_RANGE", 5)
         mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
         again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
-        phrases, train, validation = expected(mined, *flags)
+        phrases, train, validation = expected(mined)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)

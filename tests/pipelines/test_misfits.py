@@ -59,9 +59,9 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "",
-            ["--min-frequency=2", "--mask-token=<x>"],
+            ["--min-frequency=1", "--mask-token=<x>"],
             [
-                "phrases: (max_phrases: 100000 -> null; min_frequency: 1 -> 2)",
+                "phrases: (max_phrases: 100000 -> null; min_frequency: 2 -> 1)",
                 'contexts: (input phrases has changed; mask_token: "[MASK]" -> "<x>")',
             ],
         ),
@@ -95,7 +95,7 @@ def test_other_versions_of_the_code_and_models_are_named(mined):
     assert build is not None
     assert (
         replace(build, models=({"model": "mine", "version": 2},))
-        .misfit()
+        .misfit(read_manifest(build.output))
         .endswith("(version: 1 -> 2; version of cut: 0 -> 1)")
     )
     manifest.write_text(original)

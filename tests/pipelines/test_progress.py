@@ -17,7 +17,7 @@ from literal import dataset, rows, run_here, sentences
 from test_mine_mentions import PAGES, page_table, wiki
 from toy import WORDS, AwaitedWords, word_count
 
-from pipelines import mine_contexts, mine_mentions
+from pipelines import extract_documents, mine_contexts, mine_mentions
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.exchange import merge_sorted
@@ -27,8 +27,9 @@ from pipelines.engine.stage import unit_sizes
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
-from pipelines.stages import extract as extract_steps
+from pipelines.stages import duplicates as duplicate_steps
 from pipelines.stages import mentions as mention_steps
+from pipelines.stages import near_duplicates as near_steps
 from pipelines.stages import pairs as pair_steps
 from pipelines.stages import units as unit_steps
 from schemas.manifest import read_manifest
@@ -40,7 +41,8 @@ from transforms.phrases.options import PhraseRules
 SMALL = (
     (unit_steps, "UNITS", 1),
     (unit_steps, "MOST_SHARDS", 3),
-    (extract_steps, "SHARDS_A_DROP", 4),
+    (duplicate_steps, "SHARDS_A_GROUP", 4),
+    (near_steps, "BANDS_A_RANGE", 40),
     (count_steps, "TOKENS_A_RANGE", 300),
     (context_steps, "CONTEXTS_A_SHARD", 400),
     (mention_steps, "ROWS_A_RANGE", 20),
@@ -161,6 +163,18 @@ def test_every_stage_shows_what_it_has_done_of_a_unit(tmp_path: Path) -> None:
         run_here(mine_contexts.COMMAND, *common, "--output", str(tmp_path / "out/contexts"))
     extracting = ["extract", "find_duplicate_ids", "find_duplicates", "drop"]
     check(seen, [*extracting, "parse", "count", "add_up", "select", "choose", "keep", "cut", "order"])
+
+
+def test_near_duplicates_show_what_is_done_of_a_unit(tmp_path: Path) -> None:
+    """Books that are alike, far apart and next to each other."""
+    words = "the old man and the sea saw a white whale in the harbour of the small town".split()
+    for book in range(24):
+        text = " ".join(f"{word} {(n * (book % 5 + 1)) % 97}" for n, word in enumerate(words * 6))
+        (tmp_path / f"book{book:02}.txt").write_text(f"{text} and book {book}\n")
+    with fractions_seen() as seen:
+        arguments = ["--input", str(tmp_path), "--shard-bytes=700", "--dedup=near"]
+        run_here(extract_documents.COMMAND, *arguments, "--output", str(tmp_path / "out/documents"))
+    check(seen, ["sign", "match", "send", "compare", "cluster", "drop"])
 
 
 def test_sizes_of_units(tmp_path: Path) -> None:

@@ -366,8 +366,6 @@ def test_the_manifest_tells_how_the_run_went(tmp_path):
         point[1:] for point in run_part["throughput"]["count"]
     ] == [(0, 0, 0), (1, 1, 1), (2, 3, 3)]
     assert list(run_part["wall_seconds"]) == ["count", "add"]
-    assert [(each["stage"], each["attempt"], each["reason"]) for each in run_part["faults"]] == [
-        ("count", 1, "worker_failed")
-    ]
+    assert [(each.stage, each.attempt, each.reason) for each in run_part["faults"]] == [("count", 1, "worker_failed")]
     assert Path(tmp_path / "words/_work").exists() is False
     assert os.listdir(tmp_path / "words").count("report.html") <= 1

@@ -35,7 +35,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 def _written(folder: Path) -> dict[str, Written]:
     """A dataset of each record type, the later ones made from the earlier ones, with rejects."""
-    link = {"start_char": 0, "end_char": 5, "target_title": "Ship", "entity_id": ""}
+    link = {"start_char": 0, "end_char": 5, "target_title": "Ship", "entity_id": "", "section": ""}
     documents = [
         document(number, text="Ships sail the seas. " * (number % 9 + 1), links=[link] * (number % 4))
         | {"source": f"source {number % 3}"}

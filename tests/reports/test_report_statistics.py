@@ -145,7 +145,7 @@ def times(found: Histogram | Categories | Ranks) -> dict[str, int]:
 
 
 def test_documents(tmp_path):
-    link = {"start_char": 0, "end_char": 1, "target_title": "A", "entity_id": ""}
+    link = {"start_char": 0, "end_char": 1, "target_title": "A", "entity_id": "", "section": ""}
     rows = [document(1, text="Å" * 7), document(2, text="abc", links=[link, link])]
     found = found_in(tmp_path / "d", DOCUMENTS, [[rows[:1]], [rows[1:]]])
     assert times(found["Length of a document"]) == {"3": 1, "7": 1}

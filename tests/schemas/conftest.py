@@ -66,6 +66,7 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chosen = parse_options(
         *("--on-corrupt=skip", "--shard-bytes=300", "--contexts-per-phrase=2"),
         *("--validation-rate=0.3", "--window=20", "--max-sentence-tokens=14"),
+        "--min-frequency=1",
     )
     source = corpus.given([str(folder / "raw")], input_format=None)
     with pytest.MonkeyPatch.context() as patch:

@@ -263,7 +263,7 @@ CASES = {
     ),
     "another type": (
         "contexts-phrases",
-        retype(lambda table: table.set_column(3, "frequency", table.column("frequency").cast(pa.int32()))),
+        retype(lambda table: table.set_column(5, "frequency", table.column("frequency").cast(pa.int32()))),
         "column frequency is int32 or null, not int64",
     ),
     "nullable": (
@@ -274,7 +274,7 @@ CASES = {
     "a column gone": (
         "contexts-phrases",
         retype(lambda table: table.drop_columns("label")),
-        "has the columns phrase, label_",
+        "has the columns phrase, surface, surface_share, label_",
     ),
     "records unnamed": (
         "contexts-phrases",
@@ -363,10 +363,10 @@ CASES = {
         ),
         "00001-of-00003.parquet: row 0: the document has sentences in another shard",
     ),
-    "line break": (
+    "empty line": (
         "contexts-sentences",
-        rewrite(lambda rows: rows[0].update(text=rows[0]["text"].replace(" ", "\n"))),
-        "row 0: the text has a line break",
+        rewrite(lambda rows: rows[0].update(text="\n\n" + rows[0]["text"][2:])),
+        "row 0: the text has an empty line",
     ),
     "no tokens": (
         "contexts-sentences",
@@ -438,7 +438,7 @@ CASES = {
     "phrases in disorder": (
         "contexts-phrases",
         rewrite(move_rows),
-        "row 3: the phrase is not after the one before it, by frequency and UTF-8 bytes",
+        "row 3: the phrase is not after the one before it, by frequency and hash",
     ),
     "frequency": (
         "contexts-phrases",
@@ -450,6 +450,26 @@ CASES = {
         "contexts-phrases",
         rewrite(field(0, document_frequency=7)),
         r'row 0: document_frequency is not from 1 to frequency: "small village", frequency \d, document_frequency 7',
+    ),
+    "no surface": (
+        "contexts-phrases",
+        rewrite(field(0, surface="")),
+        'row 0: the surface is empty: "small village": ""',
+    ),
+    "another surface": (
+        "contexts-phrases",
+        rewrite(field(0, surface="Small villages")),
+        'row 0: the surface has other letters than the phrase: "small village": "Small villages", share ',
+    ),
+    "no share of the surface": (
+        "contexts-phrases",
+        rewrite(field(0, surface_share=0.0)),
+        "row 0: surface_share is not above 0 and at most 1: ",
+    ),
+    "too large a share of the surface": (
+        "contexts-phrases",
+        rewrite(field(0, surface_share=1.5)),
+        "row 0: surface_share is not above 0 and at most 1: ",
     ),
     "shares": (
         "contexts-phrases",

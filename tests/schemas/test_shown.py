@@ -99,7 +99,7 @@ def test_brackets_are_balanced_and_the_text_is_whole(data):
 
 
 def link(start: int, end: int) -> dict[str, object]:
-    return {"start_char": start, "end_char": end, "target_title": "Target", "entity_id": ""}
+    return {"start_char": start, "end_char": end, "target_title": "Target", "entity_id": "", "section": ""}
 
 
 def test_a_document_has_its_links_marked():
@@ -185,7 +185,7 @@ BAND = mention("A [whale] breathes.", "Whale (band)")
         ),
         (
             phrases.show(phrase("old man", 1200), {}),
-            ["old man: label NP, frequency 1,200, document frequency 1, label shares NP 100%"],
+            ["old man: surface Old man 75%, label NP, frequency 1,200, document frequency 1, label shares NP 100%"],
         ),
         (
             contexts.show(context("sea", "x" * 150 + " [MASK] is wide. [MASK]!"), MASK),

@@ -19,7 +19,14 @@ from properties import examples
 from pipelines import corpus
 from schemas.manifest import Manifest, read_manifest
 from schemas.storage.folder import Folder
-from transforms.sources.duplicates import KEYS, MIN_PARAGRAPH, KeyRows, find_drops, without_paragraphs
+from transforms.sources.duplicates import (
+    KEYS,
+    MIN_PARAGRAPH,
+    PARAGRAPH_BITS,
+    KeyRows,
+    find_drops,
+    without_paragraphs,
+)
 from transforms.sources.items import Document, Link
 
 LONG = "It is a truth universally acknowledged that a single man is rich."
@@ -33,14 +40,24 @@ Drop = tuple[int, int, int, str]
 def drops(mode: str, shards: list[list[tuple[str, str]]]) -> list[Drop]:
     """What is dropped from documents (id, text) in shards: (shard, row, paragraph, reason)."""
     keys = KeyRows(mode)
+    places = {}
     for shard, documents in enumerate(shards):
         for row, (doc_id, text) in enumerate(documents):
-            keys.add(Document(doc_id, "", "", "", "", text), shard=shard, row=row)
-    order = [(name, "ascending") for name in ("key_hi", "key_lo", "kind", "shard", "row", "paragraph")]
+            number = len(places)
+            places[number] = shard, row
+            keys.add(Document(doc_id, "", "", "", "", text), number)
+    order = [(name, "ascending") for name in ("key_hi", "key_lo", "kind", "item")]
     table = keys.table()
     assert table.schema == KEYS
-    found = find_drops(table.take(pc.sort_indices(table, sort_keys=order)))
-    return sorted(tuple(row.values()) for row in found.to_pylist())
+    found = find_drops(table.take(pc.sort_indices(table, sort_keys=order))).to_pylist()
+    for row in found:
+        first = places[row["first"] >> PARAGRAPH_BITS]
+        assert row["repeats"] in ("", shards[first[0]][first[1]][0])
+        assert row["first"] < row["item"]
+    return sorted(
+        (*places[row["item"] >> PARAGRAPH_BITS], (row["item"] & ((1 << PARAGRAPH_BITS) - 1)) - 1, row["reason"])
+        for row in found
+    )
 
 
 @pytest.mark.parametrize(

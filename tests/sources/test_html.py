@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from properties import examples
 from prose_rules import assert_prose
 
-from transforms.sources.html import Limits, plain_text, title_of
+from transforms.sources.html import Limits, plain_text, target_of
 from transforms.sources.prose import TooComplex
 from transforms.sources.wikitext import Site
 
@@ -205,13 +205,30 @@ def test_links(html: str, text: str, links: list[tuple[str, str]]) -> None:
     ],
 )
 def test_titles(href: str, title: str) -> None:
-    assert title_of(href, site=ENGLISH, own_title="Own") == title
+    assert target_of(href, site=ENGLISH, own_title="Own").partition("#")[0] == title
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        ("./A#b_c", "A#b c"),
+        ("./A_b?x=1#%C3%89", "A b#É"),
+        ("/wiki/A#", "A#"),
+        ("./A", "A#"),
+        ("./Own#b", ""),
+        ("./A#b%0Ac", "A#b c"),
+        ("./A#b%00c", "A#"),
+        ("./A#1#2", "A#1#2"),
+    ],
+)
+def test_sections(href: str, target: str) -> None:
+    assert target_of(href, site=ENGLISH, own_title="Own") == target
 
 
 def test_offsets_are_code_points() -> None:
     text, links = plain_text(f"<p>𝔘&nbsp;and  {wiki('A', 'é')}s.</p>", site=ENGLISH)
     assert text == "𝔘 and és."
-    assert [tuple(link) for link in links] == [(6, 7, "A", "")]
+    assert [tuple(link) for link in links] == [(6, 7, "A", "", "")]
 
 
 @pytest.mark.parametrize(

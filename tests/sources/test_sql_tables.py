@@ -76,11 +76,11 @@ def facts(path: str, **options: int) -> list[tuple[object, ...]]:
 
 
 def page(page_id: int, title: str, *, is_page: bool = True) -> tuple[object, ...]:
-    return (page_id, title, 0, False, "", is_page)
+    return (page_id, title, 0, False, "", is_page, "")
 
 
-def target(page_id: int, title: str) -> tuple[object, ...]:
-    return (page_id, "", 0, False, title, False)
+def target(page_id: int, title: str, section: str = "") -> tuple[object, ...]:
+    return (page_id, "", 0, False, title, False, section)
 
 
 def test_pages(tmp_path: Path):
@@ -113,8 +113,8 @@ def test_redirects(tmp_path: Path):
     assert facts(write(tmp_path, dump("redirect", rows))) == [
         target(1, "A b"),
         target(2, "C"),
-        target(5, "F"),
-        target(6, "G"),
+        target(5, "F", "Its 'part'"),
+        target(6, "G", "x"),
     ]
     old = dump("redirect", " (1,0,'A'),(2,1,'B')", columns="rd_from rd_namespace rd_title")
     assert facts(write(tmp_path, old)) == [target(1, "A")]
@@ -127,10 +127,10 @@ def test_page_properties(tmp_path: Path):
         "(4,_binary 'disambiguation',_binary '',NULL),(5,'templatedata','\\x1f\\0\\Z\\n\\'\\\\',NULL),(6,'x',NULL,NULL)"
     )
     assert facts(write(tmp_path, dump("page_props", rows))) == [
-        (1, "", 42, False, "", False),
-        (2, "", 0, True, "", False),
-        (2, "", 123456789012, False, "", False),
-        (4, "", 0, True, "", False),
+        (1, "", 42, False, "", False, ""),
+        (2, "", 0, True, "", False, ""),
+        (2, "", 123456789012, False, "", False, ""),
+        (4, "", 0, True, "", False, ""),
     ]
 
 

@@ -58,7 +58,7 @@ def page(number: int, title: str, text: str, *, ns: int = 0, extra: str = "", mo
 
 PAGES = [
     page(1, "A", "'''A''' is [[b]]&lt;ref&gt;x&lt;/ref&gt;."),
-    page(2, "Old", "#REDIRECT [[A]]", extra='    <redirect title="A" />\n'),
+    page(2, "Old", "#REDIRECT [[A#Its_part]]", extra='    <redirect title="A" />\n'),
     page(3, "Talk:A", "Hello", ns=1),
     page(4, "B &amp; C?", "[[File:x.jpg|thumb]] &amp;amp; [[A|é]]"),
     page(5, "Code", "{}", model="json"),
@@ -108,13 +108,13 @@ def test_every_page_becomes_its_item(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.xml", DUMP)) == [
         Document(
             "enwiki:1", "enwiki", "A", f"{ENWIKI}/A", "CC BY-SA 4.0", "A is b.", (Link(5, 6, "B"),),
-            Page("enwiki", "1", "A"),
+            Page("enwiki", "1", "A"), "en",
         ),
-        Redirect("enwiki", "Old", "A"),
+        Redirect("enwiki", "Old", "A", "Its part"),
         Filtered("not_an_article"),
         Document(
             "enwiki:4", "enwiki", "B & C?", f"{ENWIKI}/B_%26_C%3F", "CC BY-SA 4.0", "& é", (Link(2, 3, "A"),),
-            Page("enwiki", "4", "B & C?"),
+            Page("enwiki", "4", "B & C?"), "en",
         ),
         Filtered("not_wikitext"),
         Filtered("no_text", Page("enwiki", "6", "Empty")),
@@ -238,13 +238,15 @@ def test_german_dump(tmp_path: Path) -> None:
         .replace(">Talk<", ">Diskussion<")
     )  # fmt: skip
     text = "[[Datei:x.jpg|mini|[[y]]]]Die [[Hauptstadt|Stadt]]grö\u00dfe.[[Kategorie:Ort]][[en:Berlin]]"
-    dump = head + page(7, "Köln", text) + page(8, "Diskussion:Köln", "x", ns=1) + FOOT
+    dump = head + page(7, "Köln", text) + page(8, "Diskussion:Köln", "x", ns=1)
+    dump += page(9, "Cöln", "#WEITERLEITUNG [[Köln#Name]]", extra='    <redirect title="Köln" />\n') + FOOT
     assert read(write(tmp_path, "dewiki.xml", dump.encode())) == [
         Document(
             "dewiki:7", "dewiki", "Köln", "https://de.wikipedia.org/wiki/K%C3%B6ln", "CC BY-SA 4.0",
-            "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),), Page("dewiki", "7", "Köln"),
+            "Die Stadtgr\u00f6\u00dfe.", (Link(4, 14, "Hauptstadt"),), Page("dewiki", "7", "Köln"), "de",
         ),
         Filtered("not_an_article"),
+        Redirect("dewiki", "Cöln", "Köln", "Name"),
     ]  # fmt: skip
 
 
@@ -260,10 +262,10 @@ def test_old_dump_says_less(tmp_path: Path) -> None:
     assert items == [
         Document(
             "enwiki:1", "enwiki", "A", "https://en.wikipedia.org/wiki/A", "CC BY-SA 4.0", "a",
-            page=Page("enwiki", "1", "A"),
+            page=Page("enwiki", "1", "A"), language="en",
         ),
         Filtered("not_an_article"),
-        Redirect("enwiki", "C", "A"),
+        Redirect("enwiki", "C", "A", "b"),
     ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def read(
 PAGE = Page("enwiki", "12", "A b", "Q34", False, ("B", "B c"))
 DOCUMENT = Document(
     "enwiki:12", "enwiki", "A b", "https://en.wikipedia.org/wiki/A_b", "CC BY-SA 4.0", "A b is a c.",
-    (Link(9, 10, "C d"),), PAGE,
+    (Link(9, 10, "C d"),), PAGE, "en",
 )  # fmt: skip
 DISAMBIGUATION = DOCUMENT._replace(page=PAGE._replace(disambiguation=True))
 BARE = DOCUMENT._replace(url="", licence="unknown", page=Page("enwiki", "12", "A b"))
@@ -94,7 +94,8 @@ DMBOX = '<div role="note" class="metadata dmbox dmbox-disambig" id="disambigbox"
         ({"namespace": None}, DOCUMENT),
         ({"article_body": {"html": ""}}, Filtered("no_text", PAGE)),
         ({"article_body": {"html": "<table><tr><td>x</td></tr></table>"}}, Filtered("no_text", PAGE)),
-        ({"article_body": {"html": '<link rel="mw:PageProp/redirect" href="./C#e"/>'}}, Redirect("enwiki", "A b", "C")),
+        ({"article_body": {"html": '<link rel="mw:PageProp/redirect" href="./C#e"/>'}},
+         Redirect("enwiki", "A b", "C", "e")),
         ({"article_body": {"html": f"<p>mw:PageProp/redirect</p>{HTML}"}},
          DOCUMENT._replace(text="mw:PageProp/redirect\n\nA b is a c.", links=(Link(31, 32, "C d"),))),
         ({"article_body": {"html": HTML + DMBOX}}, DISAMBIGUATION),
@@ -111,7 +112,7 @@ DMBOX = '<div role="note" class="metadata dmbox dmbox-disambig" id="disambigbox"
         ({"is_part_of": {"identifier": "dewiki"}, "in_language": {"identifier": "de"},
           "article_body": {"html": "<p>a <a rel='mw:WikiLink' href='./Hilfe:B'>b</a></p>"}},
          DOCUMENT._replace(doc_id="dewiki:12", source="dewiki", text="a b", links=(),
-                           page=PAGE._replace(source="dewiki"))),
+                           page=PAGE._replace(source="dewiki"), language="de")),
     ],
 )  # fmt: skip
 def test_records(tmp_path: Path, changes: dict[str, object], item: Item) -> None:

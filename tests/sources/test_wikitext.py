@@ -252,7 +252,25 @@ def test_links(wikitext: str, text: str, links: list[tuple[str, str]]) -> None:
 def test_offsets_are_code_points() -> None:
     text, links = plain_text("'''𝔘'''&nbsp;and  [[a|é]]s.", site=ENGLISH)
     assert text == "𝔘 and és."
-    assert [tuple(link) for link in links] == [(6, 8, "A", "")]
+    assert [tuple(link) for link in links] == [(6, 8, "A", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "title", "section"),
+    [
+        ("[[a#b c|d]]", "A", "b c"),
+        ("[[a#b_c_|d]]", "A", "b c"),
+        ("[[a # b|d]]", "A", "b"),
+        ("[[a#%C3%89|d]]", "A", "É"),
+        ("[[a#b#c|d]]", "A", "b#c"),
+        ("[[a#''b''&amp;c|d]]", "A", "''b''&c"),
+        ("[[a#|d]]", "A", ""),
+        ("[[a|d#e]]", "A", ""),
+    ],
+)
+def test_sections(wikitext: str, title: str, section: str) -> None:
+    _, (link,) = plain_text(wikitext, site=ENGLISH)
+    assert (link.target_title, link.section) == (title, section)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from transforms.mentions.pairs import (
     run_begins,
 )
 
-MENTION_COLUMNS = ("source", "entity_id", "target_title", "mention")
+MENTION_COLUMNS = ("source", "entity_id", "target_title", "section", "mention")
 """The columns of a mentions shard that this module reads."""
 
 SURFACES = pa.schema(
@@ -29,6 +29,7 @@ SURFACES = pa.schema(
         ("key_lo", pa.uint64()),
         ("entity_id", pa.string()),
         ("target_title", pa.string()),
+        ("section", pa.string()),
         ("surface", pa.string()),
         ("count", pa.int64()),
     ]
@@ -42,7 +43,7 @@ def count_surfaces(mentions: pa.Table) -> pa.Table:
     hi, lo = key_hashes("entity", keys.to_pylist())
     columns = [
         *(pa.array(each[key]) for each in (hi, lo)),
-        *(mentions.column(name) for name in ("entity_id", "target_title", "mention")),
+        *(mentions.column(name) for name in ("entity_id", "target_title", "section", "mention")),
         pa.array(np.ones(mentions.num_rows, dtype=np.int64)),
     ]
     return merge_surfaces([pa.table(columns, schema=SURFACES)])
@@ -92,6 +93,7 @@ def alias_pairs(surfaces: pa.Table, *, aliases_per_entity: int, min_count: int) 
     columns = {
         "entity_id": one_array(surfaces, "entity_id").take(pa.array(order[one])),
         "target_title": entity_title.take(pa.array(entity[one])),
+        "section": one_array(surfaces, "section").take(pa.array(order[one])),
         "alias_1": surface.take(pa.array(one)),
         "alias_2": surface.take(pa.array(other)),
         "count_1": pa.array(count[order[one]]),

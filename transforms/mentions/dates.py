@@ -1,8 +1,14 @@
-"""Mentions that are dates: the forms in which an encyclopedia links to years and days."""
+"""Mentions that are dates: the forms in which an encyclopedia links to years and days.
+
+Those of English are here, those of other languages in `transforms/mentions/languages.py`.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import partial
+
+from transforms.mentions.languages import is_english, looks_like_date
 
 _MONTH = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -26,14 +32,15 @@ _NAMES_TIME = re.compile(
 _DIGIT = re.compile(r"\d")
 
 
-def is_date(mention: str, target_title: str) -> bool:
+def is_date(mention: str, target_title: str, language: str = "en") -> bool:
     """Whether a mention is a date, a year or a part of one: "5 May", "1990s", "the 19th century", "300 BC".
 
     A word with other meanings ("May", "March", "Second") counts as a date only if the title of its target is one.
     """
-    if not _looks_like_date(mention):
+    looks = _looks_like_date if is_english(language) else partial(looks_like_date, language=language)
+    if not looks(mention):
         return False
-    return _DIGIT.search(mention) is not None or _looks_like_date(target_title)
+    return _DIGIT.search(mention) is not None or looks(target_title)
 
 
 def _looks_like_date(text: str) -> bool:

@@ -42,6 +42,7 @@ def facts_of_pages(pages: pa.Table) -> pa.Table:
         "entity": _numbers(pages),
         "disambiguation": pages.column("disambiguation"),
         "target_title": pa.repeat("", n),
+        "section": pa.repeat("", n),
         "is_page": pa.repeat(True, n),
     }
     return pa.table([columns[name] for name in KEYED_FACTS.names], schema=KEYED_FACTS)
@@ -56,12 +57,14 @@ def join_facts(facts: pa.Table) -> tuple[pa.Table, int]:
     facts = facts.sort_by(order).combine_chunks()
     n = facts.num_rows
     if not n:
-        return titles(facts, facts.column("target_title")), 0
+        return titles(facts, facts.column("target_title"), facts.column("section")), 0
     hi, lo = (facts.column(name).to_numpy() for name in ("key_hi", "key_lo"))
     new = np.append(True, (hi[1:] != hi[:-1]) | (lo[1:] != lo[:-1]))
     starts = np.flatnonzero(new)
     # The title is the page's first one: titles are sorted, with empty ones last.
-    target = _largest(facts.column("target_title"), np.cumsum(new) - 1)
+    group = np.cumsum(new) - 1
+    written = pc.binary_join_element_wise(facts.column("target_title"), facts.column("section"), "#")
+    target = _largest(written, group)
     entity = facts.column("entity").to_numpy()
     lowest = np.minimum.reduceat(np.where(entity > 0, entity, np.iinfo(np.int64).max), starts)
     flags = {
@@ -73,7 +76,9 @@ def join_facts(facts: pa.Table) -> tuple[pa.Table, int]:
         pages = pages.set_column(pages.column_names.index(name), name, pa.array(values))
     titled = pc.not_equal(pages.column("title"), "")
     untitled = int(np.diff(np.append(starts, n))[~titled.to_numpy(zero_copy_only=False)].sum())
-    return titles(pages.filter(titled), target.filter(titled.combine_chunks())), untitled
+    target = target.filter(titled.combine_chunks())
+    page, section = (pc.replace_substring_regex(target, pattern, "") for pattern in ("#.*", "^[^#]*#"))
+    return titles(pages.filter(titled), page, section), untitled
 
 
 def _largest(values: pa.ChunkedArray, group: np.ndarray) -> pa.Array:
@@ -84,7 +89,7 @@ def _largest(values: pa.ChunkedArray, group: np.ndarray) -> pa.Array:
     return table.sort_by("group").column("value_max").combine_chunks()
 
 
-def titles(pages: pa.Table, target_title: pa.Array | pa.ChunkedArray) -> pa.Table:
+def titles(pages: pa.Table, target_title: pa.Array | pa.ChunkedArray, section: pa.Array | pa.ChunkedArray) -> pa.Table:
     """TITLES of pages (columns source, title, entity, disambiguation, is_page); `target_title` "" is no redirect."""
     source = pages.column("source").combine_chunks()
     hi, lo = title_keys(source, pages.column("title").combine_chunks())
@@ -95,6 +100,7 @@ def titles(pages: pa.Table, target_title: pa.Array | pa.ChunkedArray) -> pa.Tabl
         "key_lo": pa.array(lo),
         "title": pages.column("title"),
         "target_title": target,
+        "section": section,
         "target_hi": pa.array(target_hi),
         "target_lo": pa.array(target_lo),
         **{name: pages.column(name) for name in ("entity", "disambiguation", "is_page")},
@@ -114,7 +120,7 @@ def titles_of_pages(pages: pa.Table) -> pa.Table:
             "is_page": pa.repeat(True, n),
         }
     )
-    return titles(named, pa.repeat("", n))
+    return titles(named, pa.repeat("", n), pa.repeat("", n))
 
 
 def titles_of_redirects(redirects: pa.Table) -> pa.Table:
@@ -129,7 +135,7 @@ def titles_of_redirects(redirects: pa.Table) -> pa.Table:
             "is_page": pa.repeat(False, n),
         }
     )
-    return titles(named, redirects.column("target_title"))
+    return titles(named, redirects.column("target_title"), redirects.column("section"))
 
 
 def _numbers(pages: pa.Table) -> pa.Array:

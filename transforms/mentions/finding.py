@@ -1,7 +1,8 @@
 """Mentions: the hyperlinks of a document in their sentences.
 
 UCTopic (Li, Shang and McAuley 2022), section 3.1: a hyperlinked span is a phrase, and the page it links to is its
-meaning. Sentences are those of the parser `phrasemill`, so that a mention has the sentence_id of its parsed sentence.
+meaning. In English, sentences are those of the parser `phrasemill`, so that a mention has the sentence_id of its parsed
+sentence.
 
 Optionally, a page's own title and anchors that the page has linked before are mentions where they occur without a link.
 Their origin says which of these they are.
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
+from transforms.mentions.languages import sentence_starts
 from transforms.mentions.options import MentionRules
-from transforms.parsing.sentence_ends import sentence_starts
 
 LINK, TITLE, REPEAT = ORIGINS
 
@@ -30,6 +31,7 @@ class Target(NamedTuple):
     title: str
     resolution: str
     disambiguation: bool = False
+    section: str = ""
 
 
 class Span(NamedTuple):
@@ -39,6 +41,7 @@ class Span(NamedTuple):
     end: int
     title: str
     entity_id: str  # given by the link itself; mostly empty
+    section: str  # named by the link itself
     origin: str
 
 
@@ -48,6 +51,7 @@ class Source(NamedTuple):
     title: str
     text: str
     links: Sequence[Mapping[str, Any]]  # as in the column `links` of documents
+    language: str = "en"
 
 
 class Found(NamedTuple):
@@ -77,10 +81,10 @@ def find_mentions(
     spans, ambiguous = spans_of(document, rules)
     filtered.update({"ambiguous_anchor": ambiguous} if ambiguous else {})
     own = targets.get(document.title)
-    if rules.drop_lists and (_LIST_TITLE.match(document.title) or (own is not None and own.disambiguation)):
+    if rules.drop_lists and (is_list(document.title) or (own is not None and own.disambiguation)):
         filtered.update({"list_page": len(spans)} if spans else {})
         return
-    for span, sentence in zip(spans, _sentences(document.text, spans), strict=True):
+    for span, sentence in zip(spans, _sentences(document, spans), strict=True):
         if sentence is None:
             filtered["across_sentences"] += 1
             continue
@@ -94,7 +98,7 @@ def find_mentions(
             span.end - start,
             span.origin,
         )
-        if reason := _reason(found, rules):
+        if reason := _reason(found, rules, document.language):
             filtered[reason] += 1
         else:
             yield found
@@ -102,25 +106,36 @@ def find_mentions(
 
 def _target(span: Span, targets: Mapping[str, Target]) -> Target:
     target = targets[span.title]
+    if span.section:
+        target = target._replace(section=span.section)
     if span.entity_id and not target.entity_id:
         return target._replace(entity_id=span.entity_id, resolution="qid")
     return target
 
 
 _LIST_TITLE = re.compile(
-    r"(?:list|lists|index|outline|timeline|glossary|table|comparison|bibliography) of ", re.IGNORECASE
+    r"(?:list|lists|index|outline|timeline|glossary|table|comparison|bibliography) of "
+    r"|liste (?:der|des|von|de) |liste d['’]|list[ae]s? (?:de|di|dei|degli|delle|do|da) |lijst van |список |قائمة "
+    r"|.*(?:の一覧|列表)$",
+    re.IGNORECASE,
 )
+_SECTION_OF_ONE = re.compile(r"[^\W\d_]{2}")  # neither "A" nor "1990"
 _WORD_CHARACTER = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER = re.compile(r"[\W\d_]*(?:\d(?:st|nd|rd|th|s)?[\W\d_]*)?")
 
 
-def _reason(found: Found, rules: MentionRules) -> str:
+def is_list(title: str) -> bool:
+    """Whether a page is a list, an index or the like, by its title."""
+    return _LIST_TITLE.match(title) is not None
+
+
+def _reason(found: Found, rules: MentionRules, language: str) -> str:
     """Why a mention is left out: the first reason that applies; "" if it is kept."""
     mention, target = found.mention, found.target
     if not _WORD_CHARACTER.search(mention):
         return "punctuation"
-    if rules.drop_dates and is_date(mention, target.title):
+    if rules.drop_dates and is_date(mention, target.title, language):
         return "date"
     if rules.drop_numbers and _NUMBER.fullmatch(mention):
         return "number"
@@ -132,6 +147,8 @@ def _reason(found: Found, rules: MentionRules) -> str:
         return "whole_sentence"
     if rules.drop_disambiguation and target.disambiguation:
         return "to_disambiguation"
+    if rules.drop_to_lists and is_list(target.title) and not _SECTION_OF_ONE.search(target.section):
+        return "to_list_page"
     if rules.drop_red_links and target.resolution == "NIL":
         return "red_link"
     return ""
@@ -140,8 +157,9 @@ def _reason(found: Found, rules: MentionRules) -> str:
 # Sentences
 
 
-def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
+def _sentences(document: Source, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
     """The sentence [start, end) that holds each span; None if none holds all of it. Spans are in order."""
+    text = document.text
     line_end = -1
     starts: list[int] = []
     for span in spans:
@@ -151,7 +169,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | N
             line_end = len(text) if line_end < 0 else line_end
             line = text[line_start:line_end]
             indent = len(line) - len(line.lstrip())
-            starts = [line_start + max(each, indent) for each in sentence_starts(line)]
+            starts = [line_start + max(each, indent) for each in sentence_starts(line, document.language)]
         place = bisect_right(starts, span.start) - 1
         start = starts[place]
         end = starts[place + 1] if place + 1 < len(starts) else line_end
@@ -165,7 +183,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int] | N
 def spans_of(document: Source, rules: MentionRules) -> tuple[list[Span], int]:
     """The candidates of a document in order, and how many others were left out as ambiguous."""
     spans = [
-        Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], LINK)
+        Span(link["start_char"], link["end_char"], link["target_title"], link["entity_id"], link["section"], LINK)
         for link in document.links
     ]
     if not (rules.own_titles or rules.repeated_anchors):
@@ -186,7 +204,7 @@ def _further(document: Source, links: Sequence[Span], rules: MentionRules) -> tu
         by_word.setdefault(_first_word(surface), []).append(surface)
     found: list[Span] = []
     ambiguous = 0
-    waiting = iter([*links, Span(len(text), len(text), "", "", LINK)])
+    waiting = iter([*links, Span(len(text), len(text), "", "", "", LINK)])
     link = next(waiting)
     last_end = 0
     for word in _WORD.finditer(text):
@@ -227,16 +245,16 @@ _MIN_LETTERS = 3
 
 def _surfaces(document: Source, links: Sequence[Span], rules: MentionRules) -> dict[str, _Surface]:
     known: dict[str, _Surface] = {}
-    targets: dict[str, set[str]] = {}
+    targets: dict[str, set[tuple[str, str]]] = {}
     for link in links:
         surface = document.text[link.start : link.end]
-        targets.setdefault(surface, set()).add(link.title)
+        targets.setdefault(surface, set()).add((link.title, link.section))
         if rules.repeated_anchors and surface not in known:
             known[surface] = _Surface(link.end, link._replace(origin=REPEAT))
     if rules.own_titles:
         name = _QUALIFIER.sub("", document.title)
-        known[name] = _Surface(0, Span(0, 0, document.title, "", TITLE))
-        targets.setdefault(name, set()).add(document.title)
+        known[name] = _Surface(0, Span(0, 0, document.title, "", "", TITLE))
+        targets.setdefault(name, set()).add((document.title, ""))
     return {
         surface: of if len(targets[surface]) == 1 else of._replace(span=None)
         for surface, of in known.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, option, some_of
+from schemas.options import count, option, rate, some_of
 from schemas.terms import PAIR_KINDS
 from transforms.options import mask_token
 
@@ -25,6 +25,7 @@ class MentionRules:
         True, flag="--keep-whole-sentences", help="keep mentions that are the whole sentence"
     )
     drop_disambiguation: bool = option(True, flag="--keep-disambiguation", help="keep links to disambiguation pages")
+    drop_to_lists: bool = option(True, flag="--keep-to-lists", help="keep links to lists")
     drop_red_links: bool = option(False, help="leave out links to titles that are not a page")
     own_titles: bool = option(False, help="also find mentions where a page's text names its title")
     repeated_anchors: bool = option(False, help="also find mentions where a page repeats an anchor without the link")
@@ -45,11 +46,26 @@ class PairRules:
         source="UCTopic, section 3.1",
     )
     mentions_per_key: int = option(
-        32, takes=count, metavar="M", help="mentions of an entity or surface that take part, those of lowest hash"
+        32, takes=count, metavar="M", help="mentions of an entity or surface that take part; its surfaces take turns"
     )
+    mentions_per_surface: int = option(
+        8, takes=count, metavar="N", help="of these, mentions of one surface of one entity; its documents take turns"
+    )
+    mentions_per_document: int = option(1, takes=count, metavar="N", help="of these, mentions in one document")
     partners: int = option(4, takes=count, metavar="K", help="each of them is paired with the next K on a ring")
     all_pairs: bool = option(
         False, help="pair every two mentions of a key, as in the paper, without caps", source="UCTopic, section 3.1"
+    )
+
+
+@dataclass(frozen=True)
+class CopyRules:
+    """Which pairs are left out for their sentences; part of a fingerprint."""
+
+    group: ClassVar[str] = "pairs"
+
+    near_copies: float = option(
+        0.8, takes=rate, metavar="SHARE", help="leave out pairs whose sentences share this share of their words or more"
     )
 
 

@@ -1,12 +1,14 @@
-"""Which mentions become pairs: for each key the m of lowest hash, each with the next k on a ring.
+"""Which mentions become pairs: for each key at most m, its groups and their documents in turn, each with the next k.
 
-A key is an entity or a surface. Its mentions are on a ring in the order of their hashes, and each is paired with the
-next k. So a key has at most m * k pairs, every mention on the ring is in one, and the result depends neither on the
-order of the input nor on how it is cut into units.
+A key is an entity or a surface. The groups of an entity are its surfaces, those of a surface its entities: mentions of
+different groups make the pairs that teach most. The m mentions are on a ring, and each is paired with the next k. So a
+key has at most m * k pairs, every mention on the ring is in one, and the result depends neither on the order of the
+input nor on how it is cut into units.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -27,8 +29,8 @@ ENTITY, SURFACE = range(2)
 """Indices into PAIR_KINDS, the values of a column `kind`."""
 
 MEMBER_COLUMNS = (
-    *("source", "entity_id", "target_title", "mention"),
-    *("sentence_id", "text", "start_char", "end_char"),
+    *("source", "entity_id", "target_title", "section", "mention"),
+    *("sentence_id", "text", "start_char", "end_char", "doc_id"),
 )
 """The columns of a mentions shard that this module reads."""
 
@@ -44,7 +46,8 @@ MEMBERS = pa.schema(
         ("key_hi", pa.uint64()),
         ("key_lo", pa.uint64()),
         ("kind", pa.uint8()),
-        ("entity", pa.uint64()),
+        ("group", pa.uint64()),
+        ("document", pa.uint64()),
         ("content", pa.uint64()),
         ("sentence", pa.uint64()),
         ("priority", pa.uint64()),
@@ -55,7 +58,8 @@ MEMBERS = pa.schema(
 )
 """A mention as a member of a key.
 
-`entity`, `content` and `sentence` are hashes of the entity key, of the sentence's text with the span, and of the text
+`group` is a hash of the surface, whatever its case, if the key is an entity, and of the entity key if it is a surface.
+`document`, `content` and `sentence` are hashes of the doc_id, of the sentence's text with the span, and of the text
 alone. `priority` is a hash of the mention's identity with the seed, `validation` the split of its entity. `shard` and
 `row` are its place.
 """
@@ -97,49 +101,67 @@ def members_of(mentions: pa.Table, *, shard: int, rules: PairRules, seed: int, v
     """The mentions of a shard (MEMBER_COLUMNS) as members of their keys (MEMBERS), a row for each kind and mention."""
     n = mentions.num_rows
     names, number = distinct(entity_keys(mentions))
-    entities = names.to_pylist()
-    split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in entities], dtype=bool)
+    surfaces, surface = distinct(one_array(mentions, "mention"))
+    pages, page = distinct(page_names(mentions))
+    # The sections of a page are in its split.
+    split = np.array([is_validation(each, rate=validation_rate, seed=seed) for each in pages.to_pylist()], dtype=bool)
     sentence = _hashes(one_array(mentions, "text"))
     start, end = (mentions.column(name).to_numpy().astype(np.uint64) for name in ("start_char", "end_char"))
     content = mix64(sentence ^ mix64(start << np.uint64(32) | end))
     ids = [one_array(mentions, "sentence_id"), one_array(mentions, "start_char").cast(pa.string())]
     priority = _hashes(pc.binary_join_element_wise(*ids, "\0"), seed=seed)
-    of_mention = [_hashes(names)[number], content, sentence, priority, split[number], np.full(n, shard), np.arange(n)]
+    document = _hashes(one_array(mentions, "doc_id"))
+    of_mention = [document, content, sentence, priority, split[page], np.full(n, shard), np.arange(n)]
+    by_kind = (
+        (names, number, _hashes(pc.utf8_lower(surfaces))[surface]),
+        (surfaces, surface, _hashes(names)[number]),
+    )
     tables = [MEMBERS.empty_table()]
-    for kind, name in enumerate(PAIR_KINDS):
+    for kind, (name, (keys, key, group)) in enumerate(zip(PAIR_KINDS, by_kind, strict=True)):
         if name in rules.kinds:
-            keys, key = (names, number) if name == "entity" else distinct(one_array(mentions, "mention"))
             hi, lo = key_hashes(name, keys.to_pylist())
-            tables.append(_table(MEMBERS, [hi[key], lo[key], np.full(n, kind), *of_mention]))
+            tables.append(_table(MEMBERS, [hi[key], lo[key], np.full(n, kind), group, *of_mention]))
     return pa.concat_tables(tables).combine_chunks()
 
 
 def entity_keys(mentions: pa.Table) -> pa.Array:
-    """The entity of each mention as a string: its Wikidata id, or else source and title with a null between them."""
+    """The entity of each mention as a string: that of its page, with "#" and the section if there is one."""
+    section = one_array(mentions, "section")
+    page = page_names(mentions)
+    return pc.if_else(pc.equal(section, ""), page, pc.binary_join_element_wise(page, section, "#"))
+
+
+def page_names(mentions: pa.Table) -> pa.Array:
+    """The page of each mention: its Wikidata id, or else source and title with a null between them."""
     entity_id = one_array(mentions, "entity_id")
     title = pc.binary_join_element_wise(one_array(mentions, "source"), one_array(mentions, "target_title"), "\0")
     return pc.if_else(pc.equal(entity_id, ""), title, entity_id)
 
 
 def lowest(members: pa.Table, *, rules: PairRules) -> pa.Table:
-    """The members that may be paired: no duplicates, and at most the m of lowest priority for each key.
+    """The members that may be paired: no duplicates, and of each group of a key at most as many as may take part.
 
-    Of members with the same key, entity and content, the first by (priority, shard, row) stays. Then the first m stay:
-    of each key of kind entity, and of each entity of a key of kind surface. The result is in order of key, entity and
-    (priority, shard, row).
+    Of members with the same key, group and content, the first by (priority, shard, row) stays. Of these, each document
+    of a group keeps the first `mentions_per_document`, and the documents take turns: their first members come before
+    their second ones. The group keeps the first `mentions_per_surface` of this order, and at most m. The result is in
+    order of key and group, each group in order of its turns.
 
-    A member that is not among the lowest of a part is not among the lowest of the whole, so parts can be reduced
-    first: lowest(a + b) == lowest(lowest(a) + lowest(b)). For this reason members with the same content but two
-    entities stay until `choose_pairs`: a part may already have dropped the first of them, because its entity has m
-    lower ones there.
+    A member that is not among the first of a part is not among the first of the whole, so parts can be reduced first:
+    lowest(a + b) == lowest(lowest(a) + lowest(b)).
     """
-    hi, lo, entity, content = _numbers(members, *KEY, "entity", "content")
+    columns = _numbers(members, *KEY, "group", "content", "document")
     rank = _numbers(members, *RANK)
-    kept = _first_of_each((hi, lo, entity, content), rank)
-    hi, lo, entity, *rank = _at(kept, hi, lo, entity, *rank)
-    order, _, new_entity = _sorted(hi, lo, entity, rank)
-    if not rules.all_pairs:
-        order = order[places_in_runs(new_entity) < rules.mentions_per_key]
+    kept = _first_of_each(columns[:4], rank)
+    hi, lo, group, _, document, *rank = _at(kept, *columns, *rank)
+    if rules.all_pairs:
+        return members.take(pa.array(kept[_sorted(hi, lo, group, rank)[0]]))
+    order, _, new_group = _sorted(hi, lo, group, [document, *rank])
+    turn = places_in_runs(new_group | run_begins(document[order]))
+    order, turn = _at(np.flatnonzero(turn < rules.mentions_per_document), order, turn)
+    hi, lo, group, *rank = _at(order, hi, lo, group, *rank)
+    kept = kept[order]
+    order, _, new_group = _sorted(hi, lo, group, [turn, *rank])
+    order = order[places_in_runs(new_group) < min(rules.mentions_per_surface, rules.mentions_per_key)]
     return members.take(pa.array(kept[order]))
 
 
@@ -153,9 +175,9 @@ def largest_key(members: pa.Table, *, rules: PairRules) -> int:
 def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[tuple[pa.Table, Counts]]:
     """The pairs of whole keys, as tables of bounded size (CHOSEN_PAIRS); `members` is a result of `lowest`.
 
-    Kind entity: the ring is in order of (priority, shard, row). Kind surface: of members with the same content, of any
-    entities, the first stays. Their ring is in order of the rank within the entity, then of (priority, shard, row), and
-    the first m of it are used, so that many entities are. A surface of one entity has no candidates.
+    The groups of a key take turns: the first members of its groups, in order of (priority, shard, row), then their
+    second ones, and so on; the first m of these are on the ring. There, each group is spread evenly (`_spread`). A
+    surface of one entity has no candidates.
 
     A key with n members on its ring has min(n * k, n * (n - 1) / 2) candidates, with `all_pairs` n * (n - 1) / 2; no
     two members are paired twice. With n = 4 and k = 2 the members 0 1 2 3 have 2 2 1 1 partners: 0-1 0-2 1-2 1-3 2-3
@@ -180,27 +202,22 @@ def choose_pairs(members: pa.Table, *, rules: PairRules, seed: int) -> Iterator[
 
 
 def _ring(members: pa.Table, rules: PairRules) -> _Ring:
-    kind, hi, lo, entity, content = _numbers(members, "kind", *KEY, "entity", "content")
+    kind, hi, lo, group = _numbers(members, "kind", *KEY, "group")
     rank = _numbers(members, *RANK)
-
-    def of_several(rows: I64) -> I64:
-        """The rows whose key has more than one entity; `rows` are in order of key and entity."""
-        new = run_begins(*_at(rows, hi, lo))
-        other = run_begins(*_at(rows, entity)) & ~new
-        starts = np.flatnonzero(new)
-        several = np.logical_or.reduceat(other, starts) if len(starts) else other
-        return rows[np.repeat(several, run_sizes(starts, len(rows)))]
-
-    surface = of_several(np.flatnonzero(kind == SURFACE))
-    surface = of_several(surface[_first_of_each(_at(surface, hi, lo, content), _at(surface, *rank))])
-    place = places_in_runs(run_begins(*_at(surface, hi, lo, entity)))
-    key_hi, key_lo = _at(surface, hi, lo)
-    order, new_key, _ = _sorted(key_hi, key_lo, place, _at(surface, *rank))
+    new_key = run_begins(hi, lo)
+    new_group = run_begins(hi, lo, group)
+    starts = np.flatnonzero(new_key)
+    several = np.repeat(np.add.reduceat(new_group, starts) > 1, run_sizes(starts, len(hi))) if len(hi) else new_key
+    turn = places_in_runs(new_group)
+    member = np.flatnonzero((kind == ENTITY) | several)
+    key_hi, key_lo, of_group = _at(member, hi, lo, turn)
+    order, new_key, _ = _sorted(key_hi, key_lo, of_group, _at(member, *rank))
     if not rules.all_pairs:
-        order = order[places_in_runs(new_key) < rules.mentions_per_key]
-    surface = surface[order]
-    member = np.concatenate((np.flatnonzero(kind == ENTITY), surface))
-    starts = np.flatnonzero(run_begins(*_at(member, hi, lo)))
+        chosen = places_in_runs(new_key) < rules.mentions_per_key
+        order, new_key = order[chosen], new_key[chosen]
+    member = member[order]
+    member = member[_spread(new_key, *_at(member, group, turn))]
+    starts = np.flatnonzero(new_key)
     sizes = run_sizes(starts, len(member))
     first, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     half = size // 2
@@ -208,6 +225,28 @@ def _ring(members: pa.Table, rules: PairRules) -> _Ring:
     # Two members opposite each other on a ring of even size are paired once, by the former of them.
     twice = (size % 2 == 0) & (partners == half) & (np.arange(len(member)) - first >= half)
     return _Ring(member, first, size, partners - twice)
+
+
+def _spread(new_key: Bools, group: U64, turn: I64) -> I64:
+    """The order on the rings of n members, given in order of key and of turns: each group at even distances.
+
+    The c members of a group are at (0 + f) / c, (1 + f) / c, ... of the ring. The fraction f is a multiple of the
+    golden ratio, so that small groups are far from each other: of the groups a a a a, b and c, which come in the order
+    a b c a a a, b is between the third and the last a, and c between the first two.
+
+    >>> _spread(np.arange(6) == 0, np.array([1, 2, 3, 1, 1, 1], np.uint64), np.array([0, 0, 0, 1, 2, 3]))
+    array([0, 2, 3, 4, 1, 5])
+    """
+    key = np.cumsum(new_key)
+    by_group = np.lexsort((turn, group, key))
+    starts = np.flatnonzero(run_begins(*_at(by_group, key, group)))
+    sizes = run_sizes(starts, len(key))
+    number = places_in_runs(new_key)[by_group[starts]].astype(np.uint64)
+    fraction = number * np.uint64(0x9E37_79B9) % np.uint64(1 << 32)
+    place = np.empty(len(key), dtype=np.uint64)
+    at = (turn[by_group].astype(np.uint64) << np.uint64(32)) + np.repeat(fraction, sizes)
+    place[by_group] = at // np.repeat(sizes, sizes).astype(np.uint64)
+    return np.lexsort((place, key))
 
 
 def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple[pa.Table, Counts]:
@@ -222,9 +261,9 @@ def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple
             filtered[reason] += dropped
             one, other = one[kept], other[kept]
 
-    kind, entity, sentence = columns["kind"], columns["entity"], columns["sentence"]
+    kind, group, sentence = columns["kind"], columns["group"], columns["sentence"]
     priority, validation = columns["priority"], columns["validation"]
-    keep((kind[one] == ENTITY) | (entity[one] != entity[other]), "same_entity")
+    keep((kind[one] == ENTITY) | (group[one] != group[other]), "same_entity")
     keep(sentence[one] != sentence[other], "same_sentence")
     keep(validation[one] == validation[other], "crosses_splits")
     later = np.zeros(len(one), dtype=bool)
@@ -239,6 +278,28 @@ def _judge(columns: dict[str, Any], one: I64, other: I64, *, seed: int) -> tuple
     places = (columns[name][side] for side in (one, other) for name in ("shard", "row"))
     arrays = [hi, lo, kind[one], validation[one], unmasked, *places]
     return _table(CHOSEN_PAIRS, arrays), Counts(candidates, filtered)
+
+
+_WORDS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+
+def near_copies(first: Sequence[str], second: Sequence[str], *, least: float) -> Bools:
+    """[n] whether two sentences share the share `least` of their words or more (Jaccard index of their sets of words).
+
+    A word is a run of letters and digits in any case; in Chinese and Japanese each character is one. The first two
+    share 5 of 7 words:
+
+    >>> near_copies(["Ada is a town in Ohio."], ["Eva is a town in Ohio"], least=0.7)
+    array([ True])
+    >>> near_copies(["Ada is a town in Ohio."], ["Eva is a city in Ohio"], least=0.7)
+    array([False])
+    """
+    found = np.zeros(len(first), dtype=bool)
+    for row, texts in enumerate(zip(first, second, strict=True)):
+        one, other = (set(_WORDS.findall(each.lower())) for each in texts)
+        shared = len(one & other)
+        found[row] = shared >= least * (len(one) + len(other) - shared)
+    return found
 
 
 def _first_of_each(group: Sequence[Numbers], rank: Sequence[Numbers]) -> I64:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from schemas.keys import order_by_key
 from transforms.arrays import I64, U64, Bools
-from transforms.phrases.counting import group_starts
+from transforms.phrases.counting import group_starts, phrase_keys
 
 I32 = npt.NDArray[np.int32]
 
@@ -36,12 +36,14 @@ TITLES = pa.schema(
         ("disambiguation", pa.bool_()),
         ("is_page", pa.bool_()),
         ("target_title", pa.string()),
+        ("section", pa.string()),
         ("target_hi", pa.uint64()),
         ("target_lo", pa.uint64()),
     ]
 )
 """What one source says of a title: the number of its Wikidata id (0: none), whether it is known to be an article, and
-its redirect target ("": none, and the target's key is ignored). Keys: `transforms.mentions.titles.title_keys`.
+its redirect target ("": none, and the target's key is ignored) with the section of that page. Keys:
+`transforms.mentions.titles.title_keys`.
 """
 
 OK, LOOP, TOO_LONG = STATUSES = ("ok", "loop", "too_long")
@@ -50,6 +52,7 @@ MEANINGS = pa.schema(
     [
         *_KEY_FIELDS,
         ("title", pa.string()),
+        ("section", pa.string()),
         ("entity", pa.int64()),
         ("disambiguation", pa.bool_()),
         ("known", pa.bool_()),
@@ -57,9 +60,10 @@ MEANINGS = pa.schema(
         ("status", pa.string()),
     ]
 )
-"""What the title of a key means: the title at the end of its redirects, `hops` further, with that page's entity
-(0: none) and whether it is a disambiguation page; `known` if it is known to be an article. A redirect that leads into a
-loop, or over too many hops, means itself and nothing is known of it; `status` is the one of STATUSES that applies.
+"""What the title of a key means: the title at the end of its redirects, `hops` further, with the section that the first
+redirect with one names, that page's entity (0: none) and whether it is a disambiguation page; `known` if it is known to
+be an article. A redirect that leads into a loop, or over too many hops, means itself and nothing is known of it;
+`status` is the one of STATUSES that applies.
 """
 
 MAX_HOPS = 100
@@ -81,7 +85,8 @@ def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -
     """What each title means. `titles` are TITLES in any order, in one table or several.
 
     Several rows with one key are merged. The title is a page if one of them says so, and then not a redirect; it is a
-    disambiguation page if one of them says so; its entity is the lowest, its target the one with the lowest key.
+    disambiguation page if one of them says so; its entity is the lowest, its target the one with the lowest key, and of
+    that target's sections the one of the highest hash counts.
 
     For a page "C" and the redirects "A" to "B", "B" to "C" and "D" to "E", which is not among the titles: "A" means "C"
     after 2 hops, "B" means "C" after 1, "C" means itself, and "D" means "E" after 1, with nothing known of it.
@@ -90,13 +95,13 @@ def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -
     n = len(nodes.hi)
     rows = np.arange(n, dtype=np.int32)
     nowhere = nodes.target == _NOWHERE
-    final, hops, in_loop = _ends(nodes.target)
+    final, hops, in_loop, named = _ends(nodes.target, nodes.section >= 0)
     hops += nowhere[final]
     too_long = ~in_loop & (hops > max_hops)
     status = np.zeros(n, dtype=np.int8)
     status[in_loop], status[too_long] = STATUSES.index(LOOP), STATUSES.index(TOO_LONG)
     failed = in_loop | too_long
-    final[failed], hops[failed] = rows[failed], 0
+    final[failed], hops[failed], named[failed] = rows[failed], 0, -1
     to_nowhere = nowhere[final] & ~failed
     counts = {
         "titles": n,
@@ -112,6 +117,7 @@ def follow(titles: pa.Table | Iterable[pa.Table], *, max_hops: int = MAX_HOPS) -
         "key_hi": nodes.hi,
         "key_lo": nodes.lo,
         "title": _titles(nodes, final, to_nowhere),
+        "section": _sections(nodes, named),
         "entity": np.where(unknown, 0, nodes.entity[final]),
         "disambiguation": nodes.disambiguation[final] & ~unknown,
         "known": nodes.is_page[final] & ~unknown,
@@ -159,13 +165,15 @@ class _Rows:
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         self.titles: list[pa.Array] = []
         self.targets: list[pa.Array] = []
+        self.sections: list[pa.Array] = []
         columns: dict[str, list[Any]] = {name: [] for name in _NUMBERS}
         for table in tables:
             self.titles += table.column("title").chunks
             self.targets += table.column("target_title").chunks
+            self.sections += table.column("section").chunks
             leads = pc.not_equal(table.column("target_title"), "").to_numpy(zero_copy_only=False)
             for name in _NUMBERS:
-                values = _numbers(table, name)
+                values = _hashes(table.column("section")) if name == "section" else _numbers(table, name)
                 columns[name].append(np.where(leads, values, _NONE) if name.startswith("target") else values)
         self._columns = {}
         for name, dtype in _NUMBERS.items():
@@ -179,10 +187,18 @@ class _Rows:
 
 
 _NUMBERS = {
-    **dict.fromkeys(("key_hi", "key_lo", "target_hi", "target_lo"), np.uint64),
+    **dict.fromkeys(("key_hi", "key_lo", "target_hi", "target_lo", "section"), np.uint64),
     "entity": np.int64,
     **dict.fromkeys(("disambiguation", "is_page"), np.bool_),
 }
+
+
+def _hashes(sections: pa.ChunkedArray) -> U64:
+    """[n] a hash of each string; 0 if it is empty, as nearly all are."""
+    found = np.zeros(len(sections), dtype=np.uint64)
+    there = pc.not_equal(sections, "")
+    found[there.to_numpy(zero_copy_only=False)] = phrase_keys(sections.filter(there))[0] | np.uint64(1)
+    return found
 
 
 _NOWHERE, _STAYS = -1, -2
@@ -198,6 +214,8 @@ class _Nodes(NamedTuple):
     is_page: Bools
     target: I32  # [n] the node that it redirects to; _NOWHERE if the target is no node, _STAYS if it is no redirect
     row: I32  # [n] the row with its title
+    section: I32  # [n] the row with the section that it redirects to; -1 if there is none
+    sections: list[pa.Array]  # of the rows
     titles: list[pa.Array]  # of the rows
     red_links: pa.Array  # the targets that are no nodes, in order of the redirects to them
 
@@ -224,9 +242,15 @@ def _merge(rows: _Rows) -> _Nodes:
     target_lo = of_each(np.minimum, low)
     has_it = (high == target_hi[group]) & (low == target_lo[group])
     del high, low
+    section = np.where(has_it, rows.take("section", order), np.uint64(0))
+    named = of_each(np.maximum, section)
+    has_it &= section == named[group]
     target_row = of_each(np.minimum, np.where(has_it, order, np.int32(len(order))))
-    del has_it, group
+    del has_it, group, section
     redirects = np.flatnonzero(~is_page & ((target_hi != _NONE) | (target_lo != _NONE)))
+    section_row = np.full(len(starts), -1, dtype=np.int32)
+    to_section = redirects[named[redirects] != 0]
+    section_row[to_section] = target_row[to_section]
     target_hi, target_lo, target_row = target_hi[redirects], target_lo[redirects], target_row[redirects]
     target = np.full(len(starts), _STAYS, dtype=np.int32)
     place = find(hi, lo, target_hi, target_lo)
@@ -239,34 +263,41 @@ def _merge(rows: _Rows) -> _Nodes:
         is_page=is_page,
         target=target,
         row=order[starts],
+        section=section_row,
+        sections=rows.sections,
         titles=rows.titles,
         red_links=_take(rows.targets, target_row[place < 0]),
     )
 
 
-def _ends(target: I32) -> tuple[I32, I32, Bools]:
-    """[n] where each node ends, after how many hops, and whether it does not end because it leads into a loop.
+def _ends(target: I32, marked: Bools) -> tuple[I32, I32, Bools, I32]:
+    """[n] where each node ends, after how many hops, whether it does not end because it leads into a loop, and the
+    first of these nodes that is marked, itself and its end included; -1 if none is.
 
     `target[i]` is the node that i points to, negative if i is an end. In the chain 0 -> 1 -> 2 -> 3, beside a loop 4 5,
     the ends of the chain are 1 2 3 3 at first, 2 3 3 3 after one round and 3 3 3 3 after two.
 
-    >>> end, hops, in_loop = _ends(np.array([1, 2, 3, -2, 5, 4], np.int32))
-    >>> end[:4].tolist(), hops[:4].tolist(), in_loop.tolist()
-    ([3, 3, 3, 3], [3, 2, 1, 0], [False, False, False, False, True, True])
+    >>> marked = np.arange(6) == 1
+    >>> end, hops, in_loop, first = _ends(np.array([1, 2, 3, -2, 5, 4], np.int32), marked)
+    >>> end[:4].tolist(), hops[:4].tolist(), in_loop.tolist(), first[:4].tolist()
+    ([3, 3, 3, 3], [3, 2, 1, 0], [False, False, False, False, True, True], [1, 1, -1, -1])
     """
     moving = target >= 0
     end = np.where(moving, target, np.arange(len(target), dtype=np.int32))
     hops = moving.astype(np.int32)
+    # Of the nodes from each one up to its end so far, without that.
+    first = np.where(marked, np.arange(len(target), dtype=np.int32), np.int32(-1))
     under_way = np.flatnonzero(moving & moving[end])
     for _ in range(len(under_way).bit_length() + 1):
         following = end[under_way]
+        first[under_way] = np.where(first[under_way] < 0, first[following], first[under_way])
         further = hops[under_way] + hops[following]
         end[under_way] = following = end[following]
         hops[under_way] = further
         under_way = under_way[moving[following]]
     in_loop = np.zeros(len(target), dtype=bool)
     in_loop[under_way] = True
-    return end, hops, in_loop
+    return end, hops, in_loop, np.where(first < 0, first[end], first)
 
 
 def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
@@ -282,6 +313,14 @@ def _titles(nodes: _Nodes, final: I32, to_nowhere: Bools) -> pa.ChunkedArray:
         place[red] = first + np.searchsorted(lead_nowhere, some[red])
         chunks.append(_take(strings, place))
     return pa.chunked_array(chunks, pa.string())
+
+
+def _sections(nodes: _Nodes, named: I32) -> pa.Array:
+    """[n] the section that the redirect of the node `named` leads to; empty where that is -1."""
+    there = named >= 0
+    found = _take(nodes.sections, nodes.section[named[there]])
+    place = np.cumsum(there) - 1
+    return pc.fill_null(found.take(pa.array(place, mask=~there)), "")
 
 
 def _take(chunks: list[pa.Array], rows: I32) -> pa.Array:

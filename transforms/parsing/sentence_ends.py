@@ -16,9 +16,11 @@ def sentence_starts(text: str) -> list[int]:
     brackets, and white space. It does not end if a small letter follows, if the full stop belongs to an abbreviation,
     an initial or a number in a list, or if the mark belongs to a quotation whose speaker follows ("Who?" Holmes asked).
     After most abbreviations and initials a sentence still ends if the next word is capitalised only at a beginning
-    ("in the U.S. The"). No sentence ends at a colon, a semicolon or a dash.
+    ("in the U.S. The"). No sentence ends at a colon, a semicolon or a dash, but a dash may stand instead of the white
+    space after one ("He left.--She stayed."), and then begins the next.
     """
     found = [0]
+    text = text.replace("--", "——")
     for match in _END.finditer(text):
         following = _NOT_SPACE.search(text, match.end())
         if following and _begins(text, following.start(), match[0], match.start(), found[-1]):
@@ -73,7 +75,7 @@ _OPENING = "\"'“‘«([{‹`‚„–—-*_"
 _REFERENCE = r"\[\d{1,3}\]"  # to a footnote
 
 _NOT_SPACE = re.compile(r"\S")
-_END = re.compile(rf"(?<!\S)\S*[.!?…](?:[{_CLOSING}]|{_REFERENCE})*(?=\s)")
+_END = re.compile(rf"(?<![^\s—])[^\s—]*[.!?…](?:[{_CLOSING}]|{_REFERENCE})*(?=[\s—])")
 _MARKED = re.compile(rf"(.*?)([.!?…]+)((?:[{_CLOSING}]|{_REFERENCE})*)\Z", re.DOTALL)
 _INNER_BREAK = re.compile(r"[-–—/(\[]")
 _NOT_WORD = re.compile(r"[^\w'’]")

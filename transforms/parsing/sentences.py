@@ -1,6 +1,6 @@
 """Text to sentences of tokens, without a model: the front end of a parser that needs no tags as input.
 
-Tokens are those of spaCy's English tokeniser; sentences end by the rules of `transforms.parsing.sentence_ends`.
+Tokens are those of spaCy's English tokeniser, cut at all dashes; sentences end by the rules of `transforms.parsing.sentence_ends`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
 
 
 class Tokenizer:
-    """spaCy's English tokeniser, and sentences by `sentence_starts`; one thread.
+    """spaCy's English tokeniser, cut at dashes, and sentences by `sentence_starts`; one thread.
 
     A chunk is text between white space. Its tokens are the same wherever it occurs, so they are kept, and spaCy
     tokenises each distinct chunk once.
@@ -103,7 +103,18 @@ class Tokenizer:
         plain = _PLAIN.fullmatch(chunk)
         if plain and chunk not in self._special and plain[1] not in self._special:
             return [plain.end(1)] if plain[2] else []
-        return [token.idx for token in self._tokenizer(_HALF_PAIR.sub("\ufffd", chunk))][1:]
+        edges: list[int] = []
+        at = 0
+        for number, piece in enumerate(_DASH.split(chunk) if self._has_dashes(chunk) else [chunk]):
+            if piece:
+                inner = [] if number % 2 else self._tokenizer(_HALF_PAIR.sub("\ufffd", piece))
+                edges += [at, *(at + token.idx for token in inner if token.idx)]
+                at += len(piece)
+        return edges[1:]
+
+    def _has_dashes(self, chunk: str) -> bool:
+        """Whether a chunk is cut at dashes; not in an address or among spaCy's special cases."""
+        return ("—" in chunk or "--" in chunk or "–" in chunk) and "://" not in chunk and chunk not in self._special
 
 
 class _ChunkTokens(NamedTuple):
@@ -116,5 +127,8 @@ class _ChunkTokens(NamedTuple):
 _CHUNK = re.compile(rf"\S{{1,{MAX_CHUNK_CHARS}}}")
 _PLAIN = re.compile(r"([A-Za-z]+)([,;:!?]?)")
 """Most chunks: spaCy splits them only before the mark, unless they or the word are among its special cases."""
+
+_DASH = re.compile(r"(—+|--+|(?<=[^\w%])–+|–+(?=[^\w%]))")
+"""spaCy cuts at a dash between letters only, and leaves "girl?--there" whole. An en dash may be part of "1914–18"."""
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which spaCy cannot encode

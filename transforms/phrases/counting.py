@@ -1,4 +1,4 @@
-"""Exact counts of phrases: a shard at a time, then merged by key."""
+"""Exact counts of phrases and of their surfaces: a shard at a time, then merged by key."""
 
 from __future__ import annotations
 
@@ -6,33 +6,47 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from schemas.keys import order_by_key
 from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
-from transforms.arrays import U64, slice_strings
+from transforms.arrays import I64, U64, Bools, run_hashes, slice_strings, string_bytes
 from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
 from transforms.phrases.options import PhraseRules
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
+_SUMS = ("frequency", "document_frequency", *PHRASE_LABELS)
+_SUM_FIELDS = [(name, pa.int64()) for name in _SUMS]
 
 COUNTS = pa.schema(
     [
         *_KEY_FIELDS,
+        ("surface_key", pa.uint64()),
         ("phrase", pa.string()),
-        ("frequency", pa.int64()),
-        ("document_frequency", pa.int64()),
-        *((label, pa.int64()) for label in PHRASE_LABELS),
+        ("surface", pa.string()),
+        *_SUM_FIELDS,
     ]
 )
-"""Counts of phrases: the frequency, in total and for each label. The key is any 128-bit hash of the phrase."""
+"""Counts of phrases by their surfaces: the frequency, in total and for each label. All of them can be added.
 
-SUMMED = ("frequency", "document_frequency", *PHRASE_LABELS)
+The key is any 128-bit hash of the phrase, `surface_key` any hash of the surface. If that is the phrase itself,
+`surface` is null and its key 0. A document counts for the surface that the phrase has in it first.
+"""
 
-ORDER = (("frequency", "descending"), ("phrase", "ascending"))
-"""The order of phrases: the most frequent first, ties by the UTF-8 bytes of the phrase."""
+TOTALS = pa.schema(
+    [*_KEY_FIELDS, ("phrase", pa.string()), ("surface", pa.string()), *_SUM_FIELDS, ("of_surface", pa.int64())]
+)
+"""Counts of phrases, the commonest surface of each (null where it is the phrase itself), and how often that occurs."""
+
+FREQUENCIES = pa.schema([("frequency", pa.int64()), ("phrases", pa.int64())])
+"""How many phrases have a frequency."""
+
+ORDER = (("frequency", "descending"), ("key_hi", "ascending"), ("key_lo", "ascending"))
+"""The order of phrases: the most frequent first, ties by the hash of the phrase, which favours no letter."""
 
 
 class ShardCounts(NamedTuple):
@@ -56,22 +70,27 @@ def count_shard(sentences: pa.Table, rules: PhraseRules) -> ShardCounts:
 def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
     order = np.argsort(found.hash_hi, kind="stable")
     hi, lo = found.hash_hi[order], found.hash_lo[order]
-    starts = group_starts(hi, lo)
-    if not len(starts):
+    if not len(order):
         return COUNTS.empty_table()
     document = tokens.document[found.sentence[order]]
     # Occurrences are in order of the text, so a document's are side by side within a phrase.
     new_document = np.ones(len(order), dtype=np.int64)
     new_document[1:] = document[1:] != document[:-1]
-    new_document[starts] = 1
+    new_document[group_starts(hi, lo)] = 1
+    surface = _surface_hashes(tokens, found.start[order], found.end[order])
+    by_surface = order_by_key(hi, lo, surface)
+    order, new_document = order[by_surface], new_document[by_surface]
+    starts = group_starts(hi[by_surface], lo[by_surface], surface[by_surface])
+    heads = order[starts]
+    first, last = found.start[heads], found.end[heads] - 1
+    surface_key = surface[by_surface[starts]]
     label = found.label[order]
-    head = order[starts]
     columns: dict[str, Any] = {
-        "key_hi": hi[starts],
-        "key_lo": lo[starts],
-        "phrase": slice_strings(
-            tokens.buffer, tokens.byte_start[found.start[head]], tokens.byte_end[found.end[head] - 1]
-        ),
+        "key_hi": found.hash_hi[heads],
+        "key_lo": found.hash_lo[heads],
+        "surface_key": surface_key,
+        "phrase": slice_strings(tokens.buffer, tokens.byte_start[first], tokens.byte_end[last]),
+        "surface": _surfaces(tokens, first, last + 1, surface_key != 0),
         "frequency": np.diff(np.append(starts, len(order))),
         "document_frequency": np.add.reduceat(new_document, starts),
     }
@@ -80,36 +99,98 @@ def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
     return pa.table(columns, schema=COUNTS)
 
 
-def group_starts(hi: U64, lo: U64) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Where each group of equal keys begins; equal keys are side by side.
+def _surface_hashes(tokens: Tokens, start: I64, end: I64) -> U64:
+    """A hash of the surface of each span of tokens, 0 where it is the phrase itself.
+
+    It separates surfaces of one phrase; the same surface may have two, if it is made of other tokens: "can not".
+    """
+    different = [
+        0 if word == form else xxhash.xxh3_64_intdigest(word.encode())
+        for word, form in zip(tokens.words, tokens.forms, strict=True)
+    ]
+    return run_hashes(np.array(different, np.uint64)[tokens.form], start, end)
+
+
+def _surfaces(tokens: Tokens, start: I64, end: I64, wanted: Bools) -> pa.Array:
+    """The text of the spans `wanted`, with one blank for any white space between tokens; null for the others.
+
+    Wanted are the spans [0, 2) and [3, 4): `edges` is 0 2 3, and the tokens are 0 0 3 + 0 1 0 = 0 1 3.
+    """
+    start, end = start[wanted], end[wanted]
+    lengths = end - start
+    edges = np.concatenate(([0], np.cumsum(lengths)))
+    token = np.repeat(start - edges[:-1], lengths) + np.arange(edges[-1])
+    spaced = tokens.byte_start[token] > tokens.byte_end[token - 1]
+    spaced[edges[:-1]] = False
+    pieces = pa.array([*tokens.words, *(" " + each for each in tokens.words)], pa.string())
+    data, byte_edges = string_bytes(pieces.take(pa.array(tokens.form[token] + spaced * len(tokens.words))))
+    byte_edges = byte_edges[edges]
+    texts = slice_strings(data, byte_edges[:-1], byte_edges[1:])
+    places = np.cumsum(wanted) - 1
+    return texts.take(pa.array(places, mask=~wanted))
+
+
+def group_starts(*keys: npt.NDArray[Any]) -> I64:
+    """Where each group of rows with equal keys begins; equal keys are side by side.
 
     >>> group_starts(np.array([1, 1, 1], np.uint64), np.array([4, 4, 7], np.uint64))
     array([0, 2])
     """
-    new = np.ones(len(hi), dtype=bool)
-    new[1:] = (hi[1:] != hi[:-1]) | (lo[1:] != lo[:-1])
+    new = np.ones(len(keys[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return np.flatnonzero(new)
 
 
 def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
     """Counts added up by key, in order of key."""
     table = pa.concat_tables([COUNTS.empty_table(), *tables]).combine_chunks()
-    hi, lo = table.column("key_hi").to_numpy(), table.column("key_lo").to_numpy()
-    order = np.lexsort((lo, hi))
-    starts = group_starts(hi[order], lo[order])
-    if not len(starts):
-        return table
-    heads = pa.array(order[starts])
-    columns = {name: table.column(name).take(heads) for name in ("key_hi", "key_lo", "phrase")}
-    for name in SUMMED:
+    keys = [table.column(name).to_numpy() for name in ("key_hi", "key_lo", "surface_key")]
+    order = order_by_key(*keys)
+    starts = group_starts(*(key[order] for key in keys))
+    return pa.table(_add_up(table, order, starts, order[starts]), schema=COUNTS)
+
+
+def _add_up(table: pa.Table, order: I64, starts: I64, heads: I64) -> dict[str, Any]:
+    """The columns of groups of rows: the sums of each group, and what else there is from the rows `heads`."""
+    columns = {name: table.column(name).take(pa.array(heads)) for name in COUNTS.names}
+    for name in _SUMS if len(starts) else ():
         columns[name] = np.add.reduceat(table.column(name).to_numpy()[order], starts)
-    return pa.table(columns, schema=COUNTS)
+    return columns
 
 
-def with_phrase_keys(table: pa.Table) -> pa.Table:
-    """The same counts, keyed by xxh3 of the phrase as on storage."""
+def total_counts(counts: pa.Table) -> pa.Table:
+    """Totals of phrases (TOTALS), in the order ORDER, from counts keyed as on storage.
+
+    The surface of a phrase is the one that occurs most often, ties by its hash.
+    """
+    hi, surface_key = (counts.column(name).to_numpy() for name in ("key_hi", "surface_key"))
+    surface_key = np.where(surface_key == 0, hi, surface_key)
+    counts = merge_counts([counts.set_column(2, "surface_key", pa.array(surface_key))])
+    if not counts.num_rows:
+        return TOTALS.empty_table()
+    hi, lo, frequency = (counts.column(name).to_numpy() for name in ("key_hi", "key_lo", "frequency"))
+    starts = group_starts(hi, lo)
+    sizes = np.diff(np.append(starts, len(hi)))
+    # The surfaces of a phrase are in order of their hashes: the first of the most frequent is taken.
+    best = np.flatnonzero(frequency == np.repeat(np.maximum.reduceat(frequency, starts), sizes))
+    phrase = np.repeat(np.arange(len(starts)), sizes)
+    best = best[group_starts(phrase[best])]
+    columns = _add_up(counts, np.arange(len(hi)), starts, best) | {"of_surface": frequency[best]}
+    # The phrases are in order of their keys.
+    order = np.argsort(-columns["frequency"], kind="stable")
+    return pa.table({name: columns[name] for name in TOTALS.names}, schema=TOTALS).take(pa.array(order))
+
+
+def with_storage_keys(table: pa.Table) -> pa.Table:
+    """The same counts, keyed by xxh3 of the phrase and, with 64 of its 128 bits, of the surface, as on storage."""
     hi, lo = phrase_keys(table.column("phrase"))
-    return table.set_column(0, "key_hi", pa.array(hi)).set_column(1, "key_lo", pa.array(lo))
+    surface = table.column("surface").combine_chunks()
+    own = surface.is_valid().to_numpy(zero_copy_only=False)
+    surface_key = np.zeros(len(hi), dtype=np.uint64)
+    surface_key[own] = phrase_keys(surface.drop_null())[0]
+    for place, key in enumerate((hi, lo, surface_key)):
+        table = table.set_column(place, COUNTS.names[place], pa.array(key))
+    return table
 
 
 def phrase_keys(phrases: pa.ChunkedArray | pa.Array) -> tuple[U64, U64]:
@@ -120,27 +201,54 @@ def phrase_keys(phrases: pa.ChunkedArray | pa.Array) -> tuple[U64, U64]:
     return keys[:, 0].copy(), keys[:, 1].copy()
 
 
-def to_phrases(counts: pa.Table) -> pa.Table:
-    """Phrase records (PHRASES) from counts. The label is the most frequent one, ties by the order of PHRASE_LABELS."""
-    by_label = np.stack([counts.column(name).to_numpy() for name in PHRASE_LABELS])
-    frequency = counts.column("frequency").to_numpy()
-    best = by_label.argmax(axis=0) if counts.num_rows else np.zeros(0, dtype=np.int64)
+def frequencies_of(totals: pa.Table) -> pa.Table:
+    """How many phrases have each frequency (FREQUENCIES)."""
+    return pa.table(list(np.unique(totals.column("frequency").to_numpy(), return_counts=True)), schema=FREQUENCIES)
+
+
+class Cut(NamedTuple):
+    """The end of the most frequent phrases: how many are kept, the lowest frequency of them, how many more have it."""
+
+    kept: int
+    lowest: int
+    tied: int
+
+
+def cut_at(frequencies: pa.Table, most: int | None) -> Cut:
+    """The cut after the `most` most frequent phrases. A frequency may be in several rows of FREQUENCIES.
+
+    5 phrases occur 9 times and 2 + 3 once. The first 6 are kept: up to the three rows there are 5, 7 and 10 phrases, so
+    the sixth occurs once, as do 4 that are not kept.
+    """
+    frequency, phrases = (frequencies.column(name).to_numpy() for name in FREQUENCIES.names)
+    if not len(frequency):
+        return Cut(0, 0, 0)
+    order = np.argsort(-frequency, kind="stable")
+    frequency, up_to = frequency[order], np.cumsum(phrases[order])
+    total = int(up_to[-1])
+    kept = total if most is None else min(most, total)
+    lowest = frequency[np.searchsorted(up_to, kept)]
+    return Cut(kept, int(lowest), int(up_to[frequency == lowest][-1]) - kept)
+
+
+def to_phrases(totals: pa.Table) -> pa.Table:
+    """Phrase records (PHRASES) from totals. The label is the most frequent one, ties by the order of PHRASE_LABELS."""
+    by_label = np.stack([totals.column(name).to_numpy() for name in PHRASE_LABELS])
+    frequency = totals.column("frequency").to_numpy()
+    best = by_label.argmax(axis=0) if totals.num_rows else np.zeros(0, dtype=np.int64)
     shares = (by_label / np.maximum(frequency, 1)).astype(np.float32)
     labels = pa.array(PHRASE_LABELS).take(pa.array(best, pa.int64()))
     share_type = PHRASES.field("label_shares").type
     columns = {
-        "phrase": counts.column("phrase"),
+        "phrase": totals.column("phrase"),
+        "surface": pc.coalesce(totals.column("surface"), totals.column("phrase")),
+        "surface_share": (totals.column("of_surface").to_numpy() / np.maximum(frequency, 1)).astype(np.float32),
         "label": labels,
         "label_shares": pa.StructArray.from_arrays(
             [pa.array(each, pa.float32()) for each in shares], fields=list(share_type)
         ),
         "frequency": frequency,
-        "document_frequency": counts.column("document_frequency"),
-        "entity_type": pa.array([""] * counts.num_rows, pa.string()),
+        "document_frequency": totals.column("document_frequency"),
+        "entity_type": pa.array([""] * totals.num_rows, pa.string()),
     }
     return pa.table(columns, schema=PHRASES)
-
-
-def sort_counts(counts: pa.Table) -> pa.Table:
-    """The counts in the order ORDER."""
-    return counts.take(pc.sort_indices(counts, sort_keys=list(ORDER)))

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from schemas.terms import STRAIGHT_QUOTES
+
 DETERMINERS = frozenset(("a", "an", "the", "this", "that", "these", "those"))
 
 PRONOUNS = frozenset(
@@ -42,13 +44,12 @@ NUMBER_WORDS = frozenset(
     """.split()
 )
 
-_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 _MEANINGFUL = frozenset("%\u2030#&@\u00b0\u2032\u2033\u00a7\u00b6\u2640\u2642")
 
 
 def normalise_token(token: str, *, lowercase: bool = True) -> str:
     """The form in which a token enters a phrase."""
-    token = unicodedata.normalize("NFC", token).translate(_QUOTES)
+    token = unicodedata.normalize("NFC", token).translate(STRAIGHT_QUOTES)
     # A capital letter may have no composed form although its small letter has one: "J" with a caron.
     return unicodedata.normalize("NFC", token.lower()) if lowercase else token
 

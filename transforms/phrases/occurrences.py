@@ -58,8 +58,9 @@ class Tokens(NamedTuple):
     first: I64  # [s + 1] the first token of each sentence
     document: I64  # [s] number of the sentence's document, in order of the shard
     doc_ids: pa.StringArray  # [documents]
-    form: I64  # [n] number of the token's normalised form
-    forms: list[str]
+    form: I64  # [n] number of the token in `words`
+    words: list[str]  # the different tokens as the text has them
+    forms: list[str]  # their normalised forms
 
     def has(self, test: Callable[[str], bool]) -> Bools:
         """[n] which tokens pass a test of their normalised form."""
@@ -109,6 +110,7 @@ def read_tokens(sentences: pa.Table, *, lowercase: bool) -> Tokens:
         document=doc.indices.to_numpy().astype(np.int64),
         doc_ids=doc.dictionary,
         form=form,
+        words=words,
         forms=forms,
     )
 

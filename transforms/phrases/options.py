@@ -11,6 +11,9 @@ from schemas.terms import PHRASE_LABELS
 MOST_PHRASES = 100_000
 """How many phrases a dataset has where nothing is said: Phrase-BERT, section 3."""
 
+LEAST_FREQUENCY = 2
+"""How often a phrase occurs at least where nothing is said: what occurs once is mostly a clause or a parsing error."""
+
 
 @dataclass(frozen=True)
 class PhraseRules:
@@ -51,7 +54,7 @@ class Vocabulary:
         None,
         takes=count,
         metavar="K",
-        help="keep the K most frequent",
+        help="keep the K most frequent, of equally frequent ones those of lowest hash",
         unset=f"{MOST_PHRASES:,}; all with --min-frequency",
         source="Phrase-BERT, section 3",
     )
@@ -59,10 +62,16 @@ class Vocabulary:
         None,
         takes=count,
         metavar="N",
-        help="keep all that occur N times or more; with --max-phrases, the K most frequent of those",
+        help="leave out phrases that occur fewer than N times",
+        unset=str(LEAST_FREQUENCY),
     )
 
     @property
     def most(self) -> int | None:
         """How many phrases at most; None where their frequency alone decides."""
         return MOST_PHRASES if self.max_phrases is None and self.min_frequency is None else self.max_phrases
+
+    @property
+    def least(self) -> int:
+        """How often a phrase occurs at least."""
+        return LEAST_FREQUENCY if self.min_frequency is None else self.min_frequency

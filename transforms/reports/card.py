@@ -64,6 +64,10 @@ shard; `phrasemill check DIR` verifies them. `report.html` shows counts, distrib
 | {{ "{:,}".format(stage.ledger.written) }} | {{ reasons(stage.ledger.filtered) }} \
 | {{ reasons(stage.ledger.rejected) }} |
 {% endfor %}
+{% for note in notes -%}
+{{ note }}
+
+{% endfor -%}
 ## Inputs
 
 {% for each in manifest.inputs[:100] -%}
@@ -100,6 +104,7 @@ def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> 
         licence_of_a_record=_licence_of_a_record(manifest.kind),
         lines=_code([line for row in rows for line in manifest.kind.show(row, manifest.options).lines()]),
         manifest=manifest,
+        notes=list(manifest.kind.notes(manifest)),
         name=_inline(name),
         header=header,
         columns=columns,

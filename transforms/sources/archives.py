@@ -58,7 +58,7 @@ class Archive:
     """A text file in an archive is a document."""
 
     name = "archive"
-    version = 2
+    version = 3
 
     def recognises(self, path: str, head: bytes) -> bool:
         if not head:

@@ -186,8 +186,6 @@ def text_of(data: bytes) -> str:
     """A text file's text. Raises UnicodeDecodeError if it is not UTF-8 and declares no other encoding."""
     if encoding := wide_encoding(data):
         return data.decode(encoding)
-    if suspected := suspected_encoding(data):  # ASCII in UTF-16 is also UTF-8, with NULs
-        raise UnicodeDecodeError("utf-8", data, 0, 1, suspected)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -209,11 +207,10 @@ class Text:
     """A text file is one document."""
 
     name = "text"
-    version = 2
+    version = 3
 
     def recognises(self, path: str, head: bytes) -> bool:
-        readable = is_text(head) or is_utf8(head) or suspected_encoding(head)
-        return TEXT_FILE.search(path) is not None and bool(readable)
+        return TEXT_FILE.search(path) is not None and (is_text(head) or is_utf8(head))
 
     def split(self, filesystem: fs.FileSystem, file: InputFile, *, target_bytes: int) -> list[Segment]:
         return [Segment(0, file.size)]
@@ -263,22 +260,11 @@ def is_utf8(head: bytes) -> bool:
     return True
 
 
-def suspected_encoding(data: bytes) -> str:
-    """UTF-16LE or UTF-16BE if a text looks like that, without a byte order mark: nearly every second byte is NUL."""
-    head = data[:4096]
-    nuls = head[::2].count(0), head[1::2].count(0)
-    if max(nuls) < max(4, len(head) // 3) or min(nuls) > len(head) // 20:
-        return ""
-    return "UTF-16BE" if nuls[0] > nuls[1] else "UTF-16LE"
-
-
 def not_utf8(where: str, byte: int, error: UnicodeDecodeError) -> Corrupt:
     """Text that is not UTF-8. `where` names the file and its member or line; `byte` is an offset in the stored file."""
     data = bytes(error.object)
-    what, encoding = f"0x{data[error.start]:02x} at byte {byte:,}", "WINDOWS-1252"
-    if suspected := suspected_encoding(data):
-        what, encoding = f"it seems to be {suspected} without a byte order mark", suspected
-    message = f"{where} is not UTF-8: {what}; convert it (iconv -f {encoding} -t UTF-8) or pass --on-corrupt=skip"
+    what = f"0x{data[error.start]:02x} at byte {byte:,}"
+    message = f"{where} is not UTF-8: {what}; convert it (iconv -f WINDOWS-1252 -t UTF-8) or pass --on-corrupt=skip"
     if wide := wide_encoding(data):
         message = f"{where} is not {wide.upper()}, which its first bytes promise, at byte {byte:,}; {REMEDY}"
     return Corrupt("bad_utf8", byte, message, data[max(0, error.start - 80) : error.start + 80].decode("latin-1"))

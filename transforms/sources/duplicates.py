@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,21 +18,50 @@ ID, TEXT, PARAGRAPH = 0, 1, 2
 MIN_PARAGRAPH = 60
 """Shorter paragraphs, in characters, are never duplicates: headings, list items and dialogue repeat legitimately."""
 
+PARAGRAPH_BITS = 24
+"""An item, a document or one of its paragraphs, is a number: items are in the order of the input.
+
+The document's number is in the high bits; the low ones are 0 for the document, the paragraph's number + 1 for a
+paragraph.
+"""
+
 KEYS = pa.schema(
     [
         ("key_hi", pa.uint64()),
         ("key_lo", pa.uint64()),
         ("kind", pa.int8()),
-        ("shard", pa.int64()),
-        ("row", pa.int32()),
-        ("paragraph", pa.int32()),
+        ("item", pa.int64()),
         ("text_hash", pa.uint64()),
+        ("doc_id", pa.string()),
     ]
 )
-"""A key with its place: the shard (in order of the input), the document's row in it, the paragraph's number."""
+"""A key with its item. `text_hash` is of the keys of ids alone, `doc_id` of the others."""
 
-DROPS = pa.schema([("shard", pa.int64()), ("row", pa.int32()), ("paragraph", pa.int32()), ("reason", pa.string())])
-"""What to leave out; paragraph -1 is the whole document."""
+DROPS = pa.schema(
+    [
+        ("item", pa.int64()),
+        ("first", pa.int64()),
+        ("reason", pa.string()),
+        ("repeats", pa.string()),
+        ("jaccard", pa.float64()),
+    ]
+)
+"""What to leave out, the item that it repeats, and the id of that one's document (empty: the id is the same)."""
+
+
+def paragraphs_of(text: str) -> Iterator[tuple[int, str]]:
+    """The paragraphs that may be duplicates, with their numbers."""
+    for number, paragraph in enumerate(text.split("\n")[: (1 << PARAGRAPH_BITS) - 1]):
+        if len(paragraph) >= MIN_PARAGRAPH:
+            yield number, paragraph
+
+
+def item_of(document: int, paragraph: int = -1) -> int:
+    """
+    >>> item_of(3), item_of(3, 0), item_of(4)
+    (50331648, 50331649, 67108864)
+    """
+    return (document << PARAGRAPH_BITS) + paragraph + 1
 
 
 class KeyRows:
@@ -39,24 +69,23 @@ class KeyRows:
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
-        self._columns: list[list[int]] = [[] for _ in KEYS]
+        self._columns: list[list[Any]] = [[] for _ in KEYS]
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    def add(self, document: Document, *, shard: int, row: int) -> None:
+    def add(self, document: Document, number: int) -> None:
         text = document.text.encode()
-        self._add(ID, document.doc_id.encode(), shard, row, -1, xxhash.xxh3_64_intdigest(text))
-        if self._mode == "documents":
-            self._add(TEXT, text, shard, row, -1, 0)
-        if self._mode == "paragraphs":
-            for number, paragraph in enumerate(document.text.split("\n")):
-                if len(paragraph) >= MIN_PARAGRAPH:
-                    self._add(PARAGRAPH, paragraph.encode(), shard, row, number, 0)
+        self._add(ID, document.doc_id.encode(), item_of(number), xxhash.xxh3_64_intdigest(text), "")
+        if self._mode in ("documents", "near"):
+            self._add(TEXT, text, item_of(number), 0, document.doc_id)
+        elif self._mode != "off":
+            for paragraph, line in paragraphs_of(document.text):
+                self._add(PARAGRAPH, line.encode(), item_of(number, paragraph), 0, document.doc_id)
 
-    def _add(self, kind: int, data: bytes, shard: int, row: int, paragraph: int, text_hash: int) -> None:
+    def _add(self, kind: int, data: bytes, item: int, text_hash: int, doc_id: str) -> None:
         key = xxhash.xxh3_128_intdigest(data, seed=kind)
-        values = (key >> 64, key & (2**64 - 1), kind, shard, row, paragraph, text_hash)
+        values = (key >> 64, key & (2**64 - 1), kind, item, text_hash, doc_id)
         for column, value in zip(self._columns, values, strict=True):
             column.append(value)
 
@@ -67,21 +96,26 @@ class KeyRows:
 
 
 def find_drops(keys: pa.Table) -> pa.Table:
-    """What to leave out (DROPS): all rows of each key but the first. `keys` are sorted by key, kind and then by place.
+    """What to leave out (DROPS): all rows of each key but the first. `keys` are sorted by key, kind and then by item.
 
     With the keys 3 3 3 8, rows 1 and 2 are dropped. `first`, the first row of each row's key, is 0 0 0 3: if the key is
     of an id and the text of row 1 is another than that of row 0, the reason of row 1 is "duplicate_id".
     """
-    hi, lo, kind = (keys.column(name).to_numpy() for name in ("key_hi", "key_lo", "kind"))
+    hi, lo, kind, item = (keys.column(name).to_numpy() for name in ("key_hi", "key_lo", "kind", "item"))
     repeated = np.zeros(len(hi), dtype=bool)
     repeated[1:] = (hi[1:] == hi[:-1]) & (lo[1:] == lo[:-1]) & (kind[1:] == kind[:-1])
     text = keys.column("text_hash").to_numpy()
     first = np.maximum.accumulate(np.where(repeated, 0, np.arange(len(hi))))
     other_text = (kind == ID) & (text != text[first]) if len(hi) else repeated
     names = ("duplicate_document", "duplicate_document", "duplicate_paragraph", "duplicate_id")
-    reason = pa.array(names).take(pa.array(np.where(other_text, 3, kind)))
-    drops = keys.select(["shard", "row", "paragraph"]).append_column("reason", reason)
-    return drops.filter(pa.array(repeated)).cast(DROPS)
+    columns = {
+        "item": item,
+        "first": item[first],
+        "reason": pa.array(names).take(pa.array(np.where(other_text, 3, kind))),
+        "repeats": keys.column("doc_id").take(pa.array(first)),
+        "jaccard": np.ones(len(hi)),
+    }
+    return pa.table(columns, schema=DROPS).filter(pa.array(repeated))
 
 
 def without_paragraphs(text: str, links: Collection[Link], dropped: Collection[int]) -> tuple[str, list[Link]]:

@@ -77,10 +77,10 @@ def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMI
     return place_links(_lines(close_gaps(plain_spaces(text))), scan.targets)
 
 
-def title_of(href: str, *, site: Site, own_title: str = "") -> str:
-    """The article that an address of Parsoid ("./Title") or of the older parser ("/wiki/Title") leads to.
+def target_of(href: str, *, site: Site, own_title: str = "") -> str:
+    """Where an address of Parsoid ("./Title") or of the older parser ("/wiki/Title") leads: "<title>#<section>".
 
-    Empty if there is none: for another namespace, a section of the page itself, or an illegal title.
+    Empty if it leads to no article: to another namespace, a section of the page itself, or an illegal title.
     """
     path, _, fragment = href.partition("#")
     path, _, query = path.partition("?")
@@ -98,7 +98,7 @@ def title_of(href: str, *, site: Site, own_title: str = "") -> str:
     title = site.title(unquote(path).lstrip(": _"))
     if not title or _NO_TITLE.search(title) or site.namespace(title) != 0:
         return ""
-    return "" if fragment and title == own_title else title
+    return "" if fragment and title == own_title else f"{title}#{site.section('#' + unquote(fragment))}"
 
 
 _LONGEST_PATH = 3 * 255  # a title has at most 255 bytes
@@ -445,7 +445,7 @@ class _Scan:
             return ""
         if "mw:WikiLink" not in kinds and (not href.startswith("/") or any(each.startswith("mw:") for each in kinds)):
             return ""
-        return title_of(href, site=self._site, own_title=self._title)
+        return target_of(href, site=self._site, own_title=self._title)
 
     def _push(self, element: _Open) -> None:
         self._stack.append(element)

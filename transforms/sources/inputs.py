@@ -32,7 +32,7 @@ from pyarrow import fs
 from schemas.errors import UserError
 from schemas.storage.addresses import filesystem_of, is_address, parse, without_secrets
 from schemas.storage.errors import StorageError
-from transforms.sources.books import is_text, suspected_encoding
+from transforms.sources.books import is_text
 from transforms.sources.formats import FORMAT_OBJECTS, Format, InputFile
 from transforms.sources.streams import BLOCK, Damaged, read_head
 
@@ -308,8 +308,6 @@ def _unknown(found: _Found, input_format: str | None) -> str:
     hint = ""
     if re.match(rb"\s*\[", head):
         hint = "; a JSON array must become one object a line (jq -c '.[]')"
-    elif suspected := suspected_encoding(head):
-        hint = f"; it seems to be {suspected} without a byte order mark; convert it (iconv -f {suspected} -t UTF-8)"
     elif is_text(head):
         hint = "; --input-format=text reads it as a book"
     return f"{begins} is of no known format; {_CHOICES}{hint}"

@@ -18,6 +18,7 @@ class Link(NamedTuple):
     end_char: int
     target_title: str
     entity_id: str = ""
+    section: str = ""  # of the target page
 
 
 class Page(NamedTuple):
@@ -42,6 +43,7 @@ class Document(NamedTuple):
     text: str
     links: tuple[Link, ...] = ()
     page: Page | None = None
+    language: str = ""  # its code, as the input has it
 
 
 class Redirect(NamedTuple):
@@ -50,6 +52,7 @@ class Redirect(NamedTuple):
     source: str
     title: str
     target_title: str
+    section: str = ""
 
 
 class Filtered(NamedTuple):

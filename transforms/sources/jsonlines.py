@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from pyarrow import fs
 
-from transforms.sources.books import book_of, empty_file, not_utf8, suspected_encoding, too_large
+from transforms.sources.books import book_of, empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, Rejected, items_of
 from transforms.sources.lines import Line, is_plain, lines, split_lines
@@ -77,7 +77,7 @@ class JsonLines:
     """A line is a document."""
 
     name = "jsonl"
-    version = 2
+    version = 3
 
     def recognises(self, path: str, head: bytes) -> bool:
         if not _JSON_LINES_FILE.search(path):
@@ -158,8 +158,6 @@ def object_of(line: Line, where: str, *, exact: bool, remedy: str) -> dict[str, 
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        if suspected := suspected_encoding(data):
-            return not_utf8(where, stored, UnicodeDecodeError("utf-8", data, 0, 1, suspected))
         byte = len(text[: error.pos].encode()) if isinstance(error, json.JSONDecodeError) else 0
         message = f"{where} is not JSON ({error}); {REMEDY}"
         return Corrupt("bad_record", stored + byte if exact else stored, message, text[:200])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, option, rate, whole
+from schemas.options import count, number, option, rate, whole
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class DocumentOptions:
     sample_seed: int = option(0, takes=whole, metavar="N", help="the seed of that share")
     dedup: str = option(
         "off",
-        choices=("off", "documents", "paragraphs"),
-        help="leave out exact duplicates",
+        choices=("off", "documents", "near", "paragraphs", "near-paragraphs"),
+        help="leave out duplicates, exact or near",
         more="With `documents`, the first of several documents with exactly the same text is kept, the others are "
-        "`duplicate_document`; with `paragraphs`, a paragraph (a line of 60 characters or more) is kept only where it "
-        "occurs first, and a document with only shorter lines left is `duplicate_paragraph`",
+        "`duplicate_document`; with `near`, also the first of several that are alike, the others are `near_duplicate`; "
+        "with `paragraphs`, a paragraph (a line of 60 characters or more) is kept only where it occurs first, and a "
+        "document with only shorter lines left is `duplicate_paragraph`; with `near-paragraphs`, also the first of "
+        "several paragraphs that are alike",
     )
     shard_bytes: int = option(
         1 << 20,
@@ -48,6 +50,30 @@ class DocumentOptions:
         help="text in a shard of documents",
         unset="1 MiB",
         more="This is the size of a unit of work",
+    )
+
+
+@dataclass(frozen=True)
+class NearRules:
+    """Which texts are near duplicates; part of the fingerprint with `--dedup=near` and `--dedup=near-paragraphs`."""
+
+    group: ClassVar[str] = "input"
+
+    near_words: int = option(
+        5,
+        takes=count,
+        metavar="N",
+        help="compare texts by their runs of N words",
+        more="Upper and lower case, punctuation and white space make no difference",
+        source="FineWeb (Penedo et al. 2024, section 3.3) and Lee et al. 2022, section 4.2",
+    )
+    near_jaccard: float = option(
+        0.75,
+        takes=number(float, lambda each: 0.5 <= each <= 1, "a number of 0.5 or more and at most 1"),
+        metavar="SHARE",
+        help="texts are alike if they share this much",
+        more="The Jaccard index of the two sets of runs: those in both, of those in either",
+        source="FineWeb (Penedo et al. 2024, section 3.3)",
     )
 
 

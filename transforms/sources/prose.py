@@ -231,7 +231,7 @@ _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 
 
 def place_links(text: str, targets: Sequence[str]) -> tuple[str, tuple[Link, ...]]:
-    """The finished, clean text and its links; `targets` has the title for the number of each link."""
+    """The finished, clean text and its links; `targets` has "<title>#<section>" for the number of each link."""
     pieces: list[str] = []
     links: list[Link] = []
     position = 0
@@ -241,7 +241,8 @@ def place_links(text: str, targets: Sequence[str]) -> tuple[str, tuple[Link, ...
             piece = clean(piece)
             if anchor := piece.strip():  # removed quotes may have left a blank at its ends
                 start = position + piece.index(anchor)
-                links.append(Link(start, start + len(anchor), targets[int(number)]))
+                title, _, section = targets[int(number)].partition("#")
+                links.append(Link(start, start + len(anchor), title, section=section))
         else:
             piece = clean(piece)
         pieces.append(piece)

@@ -38,6 +38,7 @@ FACTS = pa.schema(
         pa.field("disambiguation", pa.bool_(), nullable=False),
         pa.field("target_title", pa.string(), nullable=False),  # where a redirect points to, else ""
         pa.field("is_page", pa.bool_(), nullable=False),  # known to be an article, not a redirect
+        pa.field("section", pa.string(), nullable=False),  # of the page that a redirect points to, else ""
     ]
 )
 """What one row of a table says about a page. The facts of several tables are joined on page_id."""
@@ -484,7 +485,10 @@ def _redirects(block: _Block) -> pa.Table:
     rows = block.having("rd_namespace", b"0")
     if "rd_interwiki" in block.columns:
         rows = rows[block.are("rd_interwiki", rows, b"NULL", b"''", _BINARY + b"''")]
-    return _table(page_id=block.numbers("rd_from", rows), target_title=block.titles("rd_title", rows))
+    target = {"target_title": block.titles("rd_title", rows)}
+    if "rd_fragment" in block.columns:
+        target["section"] = block.titles("rd_fragment", rows)
+    return _table(page_id=block.numbers("rd_from", rows), **target)
 
 
 def _properties(block: _Block) -> pa.Table:
@@ -509,6 +513,7 @@ def _table(*, page_id: I64, **known: pa.Array | npt.NDArray[np.generic]) -> pa.T
         "disambiguation": nothing.astype(bool),
         "target_title": blank,
         "is_page": nothing.astype(bool),
+        "section": blank,
         **known,
     }
     return pa.table(columns, schema=FACTS)

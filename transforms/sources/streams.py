@@ -3,7 +3,8 @@
 Libraries that open compressed files tend to stop silently at the end of the file. Here a file that ends inside a
 stream, holds damaged data, or has bytes after a stream that begin no other stream raises `Damaged`.
 
-UTF-16 and UTF-32 that begin with a byte order mark are given as UTF-8, whatever is read: text, JSON lines or XML.
+UTF-16 and UTF-32 are given as UTF-8, whatever is read: text, JSON lines or XML. Their byte order mark tells them.
+UTF-16 without one is told by every second byte, which is 0 in Latin text, 3 in Greek, 4 in Cyrillic.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_MARK_BYTES = 4
+_TELLING_BYTES = 4096
+_HIGH_BYTES = bytes(range(8))  # of a UTF-16 character up to U+07FF; in UTF-8 they are control characters
 
 REMEDY = "fetch it again or pass --on-corrupt=skip"
 
@@ -101,8 +103,8 @@ def chunks(
     Plain files: exactly these bytes. bz2: the blocks whose first bit is in the range, each as a whole. gzip and zstd
     cannot be entered in the middle: the whole file belongs to the range that begins at 0. The offset is that of the
     bytes (plain), of their block (bz2), or of the piece of compressed input that gave them; it does not depend on the
-    range. Raises Damaged; the bytes before it are good. What is not UTF-8 by its mark (`wide_encoding`) has to be read
-    from its beginning.
+    range. Raises Damaged; the bytes before it are good. What is not UTF-8 (`wide_encoding`) has to be read from its
+    beginning.
     """
     pieces = _stored_chunks(filesystem, path, start=start, end=end)
     for offset, data in pieces if start else _as_utf8(path, pieces):
@@ -111,8 +113,14 @@ def chunks(
 
 
 def wide_encoding(head: bytes) -> str:
-    """The encoding that the first bytes of a text name, if that is UTF-16 or UTF-32; otherwise nothing."""
-    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")
+    """The encoding of a text that begins with these bytes, if that is UTF-16 or UTF-32; otherwise nothing."""
+    if marked := next((name for mark, name in _MARKS.items() if head.startswith(mark)), ""):
+        return marked
+    head = head[:_TELLING_BYTES]
+    high = [len(half) - len(half.translate(None, _HIGH_BYTES)) for half in (head[::2], head[1::2])]
+    if max(high) < max(4, len(head) // 3) or min(high) > max(high) // 4:
+        return ""
+    return "utf-16-be" if high[0] > high[1] else "utf-16-le"
 
 
 def is_wide(filesystem: fs.FileSystem, path: str) -> bool:
@@ -120,32 +128,30 @@ def is_wide(filesystem: fs.FileSystem, path: str) -> bool:
     head = b""
     with suppress(Damaged):
         for _, data in _stored_chunks(filesystem, path):
-            head += data[:_MARK_BYTES]
-            if len(head) >= _MARK_BYTES:
+            head += data[:_TELLING_BYTES]
+            if len(head) >= _TELLING_BYTES:
                 break
     return bool(wide_encoding(head))
 
 
 def _as_utf8(path: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The pieces of a text as UTF-8, if they begin with the mark of another encoding."""
+    """The pieces of a text as UTF-8, if its first bytes tell another encoding."""
     first: list[tuple[int, bytes]] = []
     fault = None
     try:
-        while sum(len(data) for _, data in first) < _MARK_BYTES and (piece := next(pieces, None)):
+        while sum(len(data) for _, data in first) < _TELLING_BYTES and (piece := next(pieces, None)):
             first.append(piece)
     except Damaged as damaged:
         fault = damaged
     encoding = wide_encoding(b"".join(data for _, data in first))
-    if fault or not encoding:
-        yield from first
-        if fault:
-            raise fault
+    pieces = chain(first, _raised(fault) if fault else pieces)
+    if not encoding:
         yield from pieces
         return
     decoder = codecs.getincrementaldecoder(encoding)()
     offset = 0
     try:
-        for offset, data in chain(first, pieces):
+        for offset, data in pieces:
             if text := decoder.decode(data):
                 yield offset, text.encode()
         decoder.decode(b"", final=True)
@@ -156,6 +162,11 @@ def _as_utf8(path: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[tuple[i
     except Damaged as damaged:
         damaged.resume = None  # what follows need not begin with a whole character
         raise
+
+
+def _raised(fault: Damaged) -> Iterator[tuple[int, bytes]]:
+    raise fault
+    yield
 
 
 def _stored_chunks(

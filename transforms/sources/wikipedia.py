@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from lxml import etree
 from pyarrow import fs
@@ -77,7 +77,7 @@ def _dbname(host: str) -> str:
 
 class WikipediaXml:
     name = "wikipedia-xml"
-    version = 3
+    version = 4
 
     def recognises(self, path: str, head: bytes) -> bool:
         return (
@@ -145,7 +145,7 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
     if (element.findtext("ns") or str(info.site.namespace(title))).strip() != "0":
         return Filtered(NOT_AN_ARTICLE)
     if target := _redirect_target(element, text):
-        return Redirect(info.dbname, title, info.site.title(target))
+        return Redirect(info.dbname, title, info.site.title(target), info.site.section(target))
     if model not in (None, "wikitext"):
         return Filtered(NOT_WIKITEXT)
     about = Page(info.dbname, page_id, title, disambiguation=_disambiguates(title, text))
@@ -165,6 +165,7 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
         text=plain,
         links=links,
         page=about,
+        language=info.site.language,
     )
 
 
@@ -187,16 +188,18 @@ def _disambiguates(title: str, wikitext: str) -> bool:
     return "__DISAMBIG__" in wikitext or is_disambiguation(title, _TEMPLATE_NAME.findall(wikitext))
 
 
-_REDIRECT = re.compile(r"\s*#redirect[^\[\n]*\[\[\s*:?([^\]|\n]+)", re.IGNORECASE)
+_REDIRECT = re.compile(r"\s*#\w[^\[\n]*\[\[\s*:?([^\]|\n]+)")
+_ENGLISH_REDIRECT = re.compile(r"\s*#redirect", re.IGNORECASE)
 
 
 def _redirect_target(page: etree._Element, text: str) -> str:
-    """The target of a redirect; in dumps before 2012 only the text has it."""
+    """The target of a redirect; only the text has its section, and in dumps before 2012 only the text has it at all."""
     redirect = page.find("redirect")
-    if redirect is not None and redirect.get("title"):
-        return redirect.get("title")
+    title = redirect.get("title") if redirect is not None else ""
     match = _REDIRECT.match(text)
-    return match[1] if match else ""
+    if title:
+        return title + "".join(unquote(match[1]).partition("#")[1:]) if match else title
+    return match[1] if match and _ENGLISH_REDIRECT.match(text) else ""
 
 
 def _unparsable(path: str, page: _RawPage, error: etree.XMLSyntaxError) -> Corrupt:

@@ -22,7 +22,7 @@ from pyarrow import fs
 from transforms.sources.archives import NOT_TEXT, TarMember, tar_records
 from transforms.sources.books import empty_file
 from transforms.sources.formats import InputFile, Segment
-from transforms.sources.html import Limits, plain_text, title_of
+from transforms.sources.html import Limits, plain_text, target_of
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Page, Record, Redirect, Rejected, items_of
 from transforms.sources.jsonlines import LONGEST_FIELD, line_records, object_of
 from transforms.sources.lines import Line, cut_lines, split_lines
@@ -54,7 +54,7 @@ class WikipediaHtml:
     """A line is a page."""
 
     name = "wikipedia-html"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         named = _HTML_DUMP.search(path) is not None
@@ -187,7 +187,8 @@ def _item(line: Line, where: str, *, options: ReadOptions, exact: bool) -> Item:
         return Corrupt("bad_record", line.stored, message, excerpt)
     assert isinstance(html, str)
     if target := _redirect_target(html, site):
-        return Redirect(source, title, target)
+        page, _, section = target.partition("#")
+        return Redirect(source, title, page, section)
     about = Page(
         source,
         str(page_id),
@@ -214,6 +215,7 @@ def _item(line: Line, where: str, *, options: ReadOptions, exact: bool) -> Item:
         text=text,
         links=links,
         page=about,
+        language=language,
     )
 
 
@@ -284,12 +286,12 @@ _REDIRECT = re.compile(r"""\bhref=["']([^"'<>]{1,2000})["']""")
 
 
 def _redirect_target(html: str, site: Site) -> str:
-    """The target of a redirect (<link rel="mw:PageProp/redirect">); empty for another page."""
+    """The target of a redirect (<link rel="mw:PageProp/redirect">), "<title>#<section>"; empty for another page."""
     at = html.find("mw:PageProp/redirect")
     begin = html.rfind("<link", max(0, at - 4_000), at) if at >= 0 else -1
     tag = html[begin : html.find(">", at, at + 4_000) + 1] if begin >= 0 else ""
     href = _REDIRECT.search(tag)
-    return title_of(href[1].replace("&amp;", "&"), site=site) if href else ""
+    return target_of(href[1].replace("&amp;", "&"), site=site) if href else ""
 
 
 # ---- Namespaces

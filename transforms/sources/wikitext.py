@@ -81,6 +81,12 @@ class Site:
         title = " ".join(written.partition("#")[0].replace("_", " ").split())
         return capitalised(title) if self.capitalise else title
 
+    @staticmethod
+    def section(written: str) -> str:
+        """The section that a link names after "#", with spaces; empty if it names none."""
+        section = " ".join(written.partition("#")[2].replace("_", " ").split())
+        return "" if _NO_SECTION.search(section) else section
+
     @cached_property
     def link(self) -> re.Pattern[str]:
         """A link without another in it, and the letters after it that belong to its anchor."""
@@ -88,6 +94,9 @@ class Site:
         # Each bracket can match in one way only, so the pattern does not backtrack.
         label = r"[^\[\]]*(?:(?:\[(?!\[)[^\[\]]*\]|\](?!\]))[^\[\]]*)*"
         return re.compile(rf"\[\[([^\[\]|\n<>{{}}]*)(?:\|({label}))?\]\]([{trail}]*)")
+
+
+_NO_SECTION = re.compile("[\x00-\x1f\x7f\ufffd\ud800-\udfff]")
 
 
 def capitalised(title: str) -> str:
@@ -454,7 +463,7 @@ def _link(target: str, label: str | None, trail: str, site: Site, targets: list[
     anchor = one_line(label + trail)
     if not anchor or not is_link or _NO_TITLE.search(title):
         return before + anchor + after or GAP
-    targets.append(title)
+    targets.append(f"{title}#{site.section(meant)}")
     return f"{before}{OPEN}{len(targets) - 1}{MIDDLE}{anchor}{CLOSE}{after}"
 
 

@@ -1,8 +1,9 @@
 """The WikiText-2 and WikiText-103 corpora: tokenised Wikipedia articles in one file.
 
 The tokenisation is undone: " @-@ ", " @,@ " and " @.@ " become "-", "," and "."; the blanks that the tokeniser put
-around punctuation, quotes, brackets and clitics are removed; headings (" = = X = = ") are lines without their marks.
-Ambiguous tokens (a dash between words, an apostrophe that closes nothing) stay as they are.
+around punctuation, quotes, brackets and clitics, and inside of times ("08 : 00"), ratios, sums of money and names
+("Chang 'an", "R & B"), are removed; headings (" = = X = = ") are lines without their marks. A dash between words stays
+as it is, because both "east–west" and "1961 – played" are tokenised so.
 
 <unk>, a word that the corpus withholds, becomes U+FFFD, which is part of no word and which no phrase may contain.
 
@@ -43,36 +44,97 @@ _BLANK_LINE_BYTES = 4  # at most: " \r\n"
 
 _RULES = [
     (re.compile(r" @([-,.])@ "), r"\1"),
-    (re.compile(r"<unk>"), UNKNOWN_TOKEN),
-    (re.compile(r" '(?= ?(?:s|t|m|d|re|ve|ll)\b)(?: (?=[a-z]))?"), "'"),
-    (re.compile(r" ' n ' "), " 'n' "),
-    (re.compile(r" ' (?=\d0s\b)"), " '"),
-    (re.compile(r"(?<![s\ufffd]) ' (\S(?:[^']|'\w){0,100}) '(?= )"), r" '\1'"),  # a quotation, not a possessive
-    (re.compile(r"(?<=[s\ufffd]) '(?= )"), "'"),
-    (re.compile(r"(?<=\d) ([–/]) (?=\d)"), r"\1"),
+    (re.compile(r" : (?<=\d : )(?<!\d{4} : )(?=\d)"), ":"),  # 08:00, 2.39:1, but a page after a year is 1994: 169
+    (re.compile(r"(?<=\d) ([–/⁄-]) (?=\d)"), r"\1"),
     (re.compile(r" / "), "/"),
-    (re.compile(r"(?<=\d) ([°′″])(?: (?=\d|[CF]\b))?"), r"\1"),
+    (re.compile(r" & (?<=\b[A-Z] & )(?=[A-Z]\b)"), "&"),
+    (re.compile(r" \+(?<=\b[A-D] \+)(?! ?[A-Z\d])"), "+"),
+    (re.compile(r" \*(?<=\bII \*)(?= )"), "*"),
+    (re.compile(r"(?<=[\d½¼¾]) ([°′″])(?: (?=\d|[CF]\b))?"), r"\1"),
     (re.compile(r"(?<![^\s(\[{\"'])([(\[{$£€₤]) "), r"\1"),
-    (re.compile(r"(?<=[ (])− (?=\d)"), "−"),
+    (re.compile(r" \$(?<=\b(?:US|AU|CA|HK|NZ) \$)"), "$"),
+    (re.compile(r"([−~]) (?<=[ (]. )(?=\d|(?:US)?[$£€₤])"), r"\1"),
     (re.compile(r" (?=[♭♯²³])"), ""),
     (re.compile(r" (?=(?:[,.;:!?%)\]}]|\.{2,4})(?:[\s,.;:!?)\]}\"'—–/]|$))"), ""),
 ]
-_QUOTE = re.compile(r' ?" ?')
 
 
 def natural(line: str) -> str:
     """One line of WikiText as its author wrote it, as far as its tokens show."""
-    line = clean(f" {line.strip()} ".replace(" \u2011 ", "-"))
-    opening = [False]
-
-    def quote(_: re.Match[str]) -> str:
-        opening[0] = not opening[0]
-        return ' "' if opening[0] else '" '
-
-    line = _QUOTE.sub(quote, line)
+    tokens = line.replace(" \u2011 ", "-").split()
+    line = f" {clean(_with_quotes(tokens))} ".replace("<unk>", UNKNOWN_TOKEN)
     for pattern, replacement in _RULES:
         line = pattern.sub(replacement, line)
     return line.strip()
+
+
+_QUOTES = dict(zip("\"“”'‘’", "\"\"\"'''", strict=True))
+_JOINED = "\b"  # no blank here; `clean` removes any other
+_CLITICS = frozenset("s t m d re ve ll".split())
+_SHORTENED = frozenset("'em 'til 'till 'cause 'tis 'twas 'bout 'round 'neath 'n".split())
+_NO_POSSESSIVE = frozenset("as is was has this his its yes thus us vs. plus".split())
+_BEFORE_QUOTATION = frozenset("a an the of in to and or as is was that by with from for called said".split())
+_WITHIN = 12  # tokens of a quotation whose first quote can also be a possessive
+
+
+def _with_quotes(tokens: list[str]) -> str:
+    """The tokens with blanks between them, except around quotes and apostrophes, where the text had none.
+
+    The tokeniser put blanks around both. A quote opens a quotation if none is open; an apostrophe after an "s", or
+    after a word that the corpus withholds, is a possessive unless a quotation ends soon.
+    """
+    out = tokens[:]
+    is_open = dict.fromkeys("\"'", False)
+    for at in [at for at, token in enumerate(tokens) if token[0] in _QUOTES]:
+        token = tokens[at]
+        before = tokens[at - 1] if at else ""
+        after = tokens[at + 1] if at + 1 < len(tokens) else ""
+        to_left = to_right = False
+        mark = _QUOTES[token[0]]
+        if len(token) > 1:
+            to_left = token[0] == "'" and token[1].isalpha() and token.lower() not in _SHORTENED
+        elif mark == "'" and after in _CLITICS and (before[-1:].isalnum() or before.endswith((".", ">"))):
+            to_left = to_right = True
+        elif mark == "'" and _begins_shortened(before, after):
+            to_right = True
+        elif mark == "'" and before == "n" and tokens[at - 2 : at - 1] == [token]:
+            to_left = True
+        elif token == "’":
+            to_left = True
+            to_right = len(before) == 1 and before.isalpha() and before not in "AIa" and after[:1].isalpha()
+        else:
+            to_right = token in "“‘" or (token != "”" and _opens(tokens, at, is_open[mark]))
+            to_left = not to_right
+            is_open[mark] = to_right
+        out[at] = _JOINED * to_left + token + _JOINED * to_right
+    return " ".join(out).replace(f" {_JOINED}", "").replace(f"{_JOINED} ", "")
+
+
+def _begins_shortened(before: str, after: str) -> bool:
+    """Whether an apostrophe begins a year, a decade or 'n'."""
+    return re.fullmatch(r"\d0s|n", after) is not None or (
+        re.fullmatch(r"\d\d", after) is not None and not before.endswith(("s", ">"))
+    )
+
+
+def _opens(tokens: list[str], at: int, is_open: bool) -> bool:
+    """Whether the quote at an index opens a quotation."""
+    if at + 1 == len(tokens):
+        return False
+    before = tokens[at - 1] if at else "("
+    if tokens[at] == '"':
+        # Some quotations are never closed: then a quote after "the" opens another one.
+        return not is_open or (before in _BEFORE_QUOTATION and tokens.count('"') % 2 == 1)
+    if is_open or before in ("a", "an", "the"):
+        return before in ("a", "an", "the")
+    if not before[-1].isalnum() and before != "<unk>":
+        return True
+    may_own = before.endswith(("s", ">")) and before not in _NO_POSSESSIVE
+    rest = tokens[at + 1 : at + 1 + (_WITHIN if may_own else len(tokens))]
+    if "'" not in rest:
+        return False
+    last = rest[rest.index("'") - 1]
+    return not may_own or not (last.endswith(("s", ">")) or last in _BEFORE_QUOTATION)
 
 
 # ---- Articles
@@ -82,7 +144,7 @@ class WikiTextCorpus:
     """An article is a document."""
 
     name = "wikitext-corpus"
-    version = 1
+    version = 2
 
     def recognises(self, path: str, head: bytes) -> bool:
         return _TEXT_FILE.search(path) is not None and _HEAD.match(head.removeprefix(_MARK)) is not None
