@@ -65,8 +65,8 @@ READS = (
     Read("parse", "documents", "text", columns=_TEXT),
     Read("count", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("add_up", "count", "counts", ("counts",), tuple(COUNTS.names)),
-    Read("select", "add_up", "frequencies", ("frequencies",)),
-    Read("select", "add_up", "totals", ("totals",)),  # at most --max-phrases rows of a range; stops when it has them
+    # At most --max-phrases rows of the totals of a range; stops when it has them.
+    Read("select", "add_up", "totals", ("totals", "frequencies")),
     Read("choose", "sentences", "text, spans", columns=SENTENCE_COLUMNS),
     Read("choose", "phrases", "phrases", columns=("phrase",)),  # by every worker process
     # At most --contexts-per-phrase rows for each phrase and unit; a unit also reads the shards of phrases in its range.

@@ -198,9 +198,10 @@ def run(*command: str) -> str:
 
 
 def documents(path: Path) -> Iterator[Document]:
-    """The documents of a dump, by our reader."""
+    """The documents of a dump, by our reader, with all their sections."""
     file = InputFile(str(path), path.name, path.stat().st_size)
-    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=ReadOptions()):
+    options = ReadOptions(link_sections="keep")
+    for item in WIKIPEDIA_XML.read(fs.LocalFileSystem(), file, Segment(0, file.size), options=options):
         if isinstance(item, Document):
             yield item
 

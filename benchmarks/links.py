@@ -29,7 +29,7 @@ from pyarrow import fs
 from benchmarks import harness
 from transforms.sources.items import Document
 from transforms.sources.streams import chunks, read_head
-from transforms.sources.templates import expand, expansion_of
+from transforms.sources.templates import expand, expansion_of, lists_in
 from transforms.sources.text import clean
 from transforms.sources.wikipedia import read_siteinfo
 from transforms.sources.wikitext import LINK_TRAILS, Site
@@ -46,6 +46,7 @@ REASONS = {
     "section": "to a section of the page itself",
     "namespace": "to a page that is no article",
     "heading": "in a heading with no text below it",
+    "title": "in a line of a few words above a table or a template, which goes with the table",
     "outer": "its anchor holds another link, which counts instead",
     "no anchor": "shows nothing",
     "no title": "no page can have this title: MediaWiki shows the brackets",
@@ -258,13 +259,11 @@ def is_parsed(tag: str) -> bool:
 def expanded(template) -> str:
     """The wikitext that replaces a template in our reader; empty if it is dropped."""
     expansion = expansion_of(str(template.name))
-    if expansion is None:
-        return ""
     content = str(template.name)
     for parameter in template.params:
         key = f"{parameter.name}=" if parameter.showkey else ""
         content += f"|{key}{''.join(map(_within_template, parameter.value.nodes))}"
-    return expand(expansion, content)
+    return lists_in(content) if expansion is None else expand(expansion, content)
 
 
 def _within_template(node) -> str:
@@ -357,6 +356,8 @@ def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tupl
     made = 0
     unexplained = []
     for index, each in enumerate(wanted):
+        if index not in pairs and not each.reason and _ABOVE_TABLE.match(wikitext, each.position):
+            each = each._replace(reason="title")
         if each.made:
             made += index in pairs
         else:
@@ -369,6 +370,9 @@ def compare(wanted: Sequence[Wanted], document: Document, wikitext: str) -> tupl
         written = f"[[{ours[other][0]}|{ours[other][1]}]]"
         unexplained.append(Unexplained(document.title, 0, "not in the wikitext", written))
     return counts, made, unexplained
+
+
+_ABOVE_TABLE = re.compile(r"[^\n]{0,1000}\n\s*(?:\{[|{]|<table)")
 
 
 # ---- Whole dumps

@@ -35,7 +35,7 @@ SHARD = 50_000
 TOP, EXPONENT, RANKED = 0.1, 1.1, 100_000
 SHARED = 997  # surfaces that entities share
 
-BEFORE = "Number {} is a sentence about as long as those of an encyclopedia are, in the middle of which stands "
+BEFORE = "Number {0} is a sentence {0:x} about as {0:o} long as {0:b} those of {0:e} an encyclopedia {0:09d}, where "
 
 
 class Drawn(NamedTuple):

@@ -115,10 +115,6 @@ def is_no_wikidata_id(values: pa.ChunkedArray, name: str, show: Show) -> Broken:
     return Broken(rule, where(wrong), lambda row: f"{show(row)}: {quoted(values[row].as_py())}")
 
 
-def has_line_break(texts: Sequence[str], name: str, show: Show) -> Broken:
-    return Broken(f"{name} has a line break", where(["\n" in text or "\r" in text for text in texts]), show)
-
-
 def is_of_other_source(table: pa.Table) -> Broken:
     ids, sources = (table.column(name).to_pylist() for name in ("doc_id", "source"))
     return Broken(

@@ -1,7 +1,7 @@
 """The mining again, in plain Python, a row at a time: what the real stages are compared with.
 
 Independent of the arrays, the hash of slices, the exchange and the shards; it shares with them only what is a table
-of its own (`normalise_token`, `is_punctuation`, `is_number`) and the record types.
+of its own (`normalise_token`, `classes`, `function_classes`, the tags) and the record types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import xxhash
 
 from schemas.terms import PHRASE_LABELS
 from transforms.contexts.options import WindowRules
-from transforms.phrases.normalise import DETERMINERS, PRONOUNS, is_number, is_punctuation, normalise_token
+from transforms.phrases import lexicon
+from transforms.phrases.normalise import Class, classes, function_classes, normalise_token
 from transforms.phrases.options import PhraseRules
 
 Row = dict[str, Any]
@@ -29,6 +30,18 @@ class Token(NamedTuple):
     end_char: int
     word: str
     form: str
+    tag: str
+
+    def is_(self, wanted: int) -> bool:
+        return bool(classes(self.form) & wanted)
+
+    @property
+    def is_function_word(self) -> bool:
+        return self.is_(function_classes(self.tag))
+
+    @property
+    def letters(self) -> int:
+        return sum(character.isalnum() for character in self.form)
 
 
 class Occurrence(NamedTuple):
@@ -54,8 +67,8 @@ def tokens_of(sentence: Row, *, lowercase: bool = True) -> list[Token]:
     places = [(each["start_char"], each["end_char"]) for each in sentence["tokens"]]
     words = [sentence["text"][start - base : end - base] for start, end in places]
     return [
-        Token(start, end, word, normalise_token(word, lowercase=lowercase))
-        for (start, end), word in zip(places, words, strict=True)
+        Token(start, end, word, normalise_token(word, lowercase=lowercase), each["tag"])
+        for (start, end), word, each in zip(places, words, sentence["tokens"], strict=True)
     ]
 
 
@@ -75,14 +88,23 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
     for number, sentence in enumerate(sentences):
         tokens = tokens_of(sentence, lowercase=rules.lowercase)
         spans: dict[tuple[int, int], list[str]] = defaultdict(list)
-        for each in sentence["constituents"]:
+        kept: list[tuple[int, tuple[int, int]]] = []  # constituents by number, and what is left of them
+        constituents = sentence["constituents"]
+        clauses = with_clauses(constituents) if rules.drop_clauses else set()
+        for place, each in enumerate(constituents):
             if each["label"] in rules.labels:
                 read += 1
-                span = phrase_span(tokens, each["start_token"], each["end_token"], rules)
+                span = phrase_span(tokens, each["label"], each["start_token"], each["end_token"], rules)
+                if not isinstance(span, str) and place in clauses:
+                    span = "clause"
                 if isinstance(span, str):
                     filtered[span] += 1
                 else:
-                    spans[span].append(each["label"])
+                    kept.append((place, span))
+        left = one_of_each_chain(tokens, constituents, kept, rules.nested)
+        filtered["nested"] += len(kept) - len(left)
+        for place, span in left:
+            spans[span].append(constituents[place]["label"])
         for (start, end), labels in sorted(spans.items()):
             filtered["same_words"] += len(labels) - 1
             found.append(
@@ -101,27 +123,34 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
     return Found(found, read, +filtered)
 
 
-def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRules) -> tuple[int, int] | str:
+def phrase_span(tokens: Sequence[Token], label: str, start: int, end: int, rules: PhraseRules) -> tuple[int, int] | str:
     """The tokens of the phrase that a constituent makes, or why it makes none."""
     forms = [each.form for each in tokens]
     if any("\ufffd" in form for form in forms[start:end]):
         return "unknown_token"
-    if all(is_punctuation(form) for form in forms[start:end]):
+    if all(each.is_(Class.PUNCTUATION) for each in tokens[start:end]):
         return "punctuation"
+    if all(each.is_(Class.PUNCTUATION | Class.CLITIC) for each in tokens[start:end]):
+        return "function_words"
+    if rules.drop_auxiliaries and label == "VP" and led_by_auxiliary(tokens[start:end]):
+        return "auxiliary"
     whole_start, whole_end = start, end
-    if rules.strip_punctuation:
-        while is_punctuation(forms[start]):
-            start += 1
-        while is_punctuation(forms[end - 1]):
-            end -= 1
+    outer = Class.PUNCTUATION if rules.strip_punctuation else 0
+    while tokens[end - 1].is_(outer | (Class.POSSESSIVE if rules.strip_possessives else 0)):
+        end -= 1
+    while tokens[start].is_(outer | Class.CLITIC):
+        start += 1
     if rules.strip_determiners:
         place = start
-        while place < end and (
-            forms[place].lower() in DETERMINERS or (rules.strip_punctuation and is_punctuation(forms[place]))
-        ):
+        while place < end and tokens[place].is_(outer | Class.CLITIC | Class.DETERMINER):
             place += 1
         if place < end:
             start = place
+    if start > whole_start and forms[start - 1].lower() in lexicon.ARTICLES:
+        after = tokens[start + 1].tag if start + 1 < end else ""
+        is_small = label == "NP" and after in {"NN", "NNS", "NNP", "NNPS", "JJ", "JJS"}
+        if forms[start].lower() == "few" or (forms[start].lower() == "little" and not is_small):
+            start -= 1
     if rules.strip_punctuation:
         if end < whole_end and takes_back(forms[start:end], forms[end], ")]}"):
             end += 1
@@ -129,14 +158,128 @@ def phrase_span(tokens: Sequence[Token], start: int, end: int, rules: PhraseRule
             start -= 1
         if open_brackets(forms[start:end]) or "".join(forms[start:end]).count('"') % 2:
             return "unbalanced"
-    words = [form.lower() for form in forms[start:end]]
-    if rules.drop_pronouns and all(word in PRONOUNS | DETERMINERS or is_punctuation(word) for word in words):
+    return why_not(tokens[start:end], rules) or (start, end)
+
+
+def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
+    """Why the words that are left are no phrase; empty if they are one."""
+
+    def only(wanted: int, *, or_function_words: bool = True) -> bool:
+        wanted |= Class.PUNCTUATION
+        return all(each.is_(wanted) or (or_function_words and each.is_function_word) for each in words)
+
+    def any_is(wanted: int) -> bool:
+        return any(each.is_(wanted) for each in words)
+
+    is_pronoun = only(Class.PRONOUN | Class.DETERMINER, or_function_words=False)
+    is_number = only(Class.NUMBER, or_function_words=False)
+    if rules.drop_pronouns and is_pronoun:
         return "pronoun"
-    if rules.drop_numbers and all(is_number(word) for word in words):
+    if rules.drop_numbers and is_number:
         return "number"
-    if len(words) > rules.max_tokens:
-        return "too_long"
-    return start, end
+    if only(Class.NUMBER | Class.ORDINAL | Class.UNIT | Class.DATE):
+        has_date = any(each.is_(Class.DATE) and not each.is_function_word for each in words)
+        if rules.drop_dates and has_date and any_is(Class.NUMERAL | Class.ORDINAL):
+            return "date"
+        if rules.drop_measures and any_is(Class.UNIT) and any_is(Class.NUMERAL):
+            return "measure"
+    if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
+        return "function_words"
+    content = [
+        each
+        for each in words
+        if not each.is_function_word and not each.is_(Class.PUNCTUATION | Class.NUMBER | Class.ORDINAL)
+    ]
+    if content and all(each.letters < rules.min_letters for each in content):
+        return "too_short"
+    return "too_long" if len(words) > rules.max_tokens else ""
+
+
+def led_by_auxiliary(words: Sequence[Token]) -> bool:
+    """Whether an auxiliary, a modal or "to" leads a verb phrase."""
+    left = [each for each in words if each.tag not in lexicon.ADVERB_TAGS and not each.is_(Class.PUNCTUATION)]
+    if not left:
+        return False
+    first, second = left[0], left[1].tag if len(left) > 1 else ""
+    form = first.form.lower()
+    if form in lexicon.HAVE:
+        return second in lexicon.AFTER_HAVE
+    if form in lexicon.DO:
+        return second in lexicon.AFTER_DO
+    return first.tag in lexicon.MODAL_TAGS or (form in lexicon.AUXILIARIES and first.tag not in lexicon.NOUN_TAGS)
+
+
+def parents(constituents: Sequence[Row]) -> list[int | None]:
+    """The number of the constituent around each."""
+    found: list[int | None] = []
+    around: list[int] = []
+    for number, each in enumerate(constituents):
+        while around and constituents[around[-1]]["end_token"] <= each["start_token"]:
+            around.pop()
+        found.append(around[-1] if around else None)
+        around.append(number)
+    return found
+
+
+def with_clauses(constituents: Sequence[Row]) -> set[int]:
+    """The numbers of the constituents with a clause inside."""
+    above = parents(constituents)
+    found: set[int] = set()
+    for number, each in enumerate(constituents):
+        if each["label"] in {"S", "SBAR", "SINV", "SQ", "SBARQ"}:
+            place = above[number]
+            while place is not None:
+                found.add(place)
+                place = above[place]
+    return found
+
+
+def head_children(tokens: Sequence[Token], constituents: Sequence[Row]) -> dict[int, int]:
+    """The constituent around each one that has the same head."""
+    above = parents(constituents)
+    found: dict[int, int] = {}
+    for number, each in enumerate(constituents):
+        label = each["label"]
+        children = [child for child, parent in enumerate(above) if parent == number]
+        same = [child for child in children if constituents[child]["label"] == label]
+        if label not in PHRASE_LABELS or not same:
+            continue
+        own = set(range(each["start_token"], each["end_token"]))
+        for child in children:
+            own -= set(range(constituents[child]["start_token"], constituents[child]["end_token"]))
+        if not any(can_be_head(tokens[place], label) or tokens[place].tag == "CC" for place in own):
+            found[same[0]] = number
+    return found
+
+
+def can_be_head(token: Token, label: str) -> bool:
+    if label == "VP" and (token.is_(Class.AUXILIARY) or token.tag in lexicon.MODAL_TAGS):
+        return False
+    return token.tag in lexicon.HEAD_TAGS[label]
+
+
+def one_of_each_chain(
+    tokens: Sequence[Token], constituents: Sequence[Row], kept: list[tuple[int, tuple[int, int]]], nested: str
+) -> list[tuple[int, tuple[int, int]]]:
+    """Of the constituents with the same head, the outermost, the base, or all."""
+    if nested == "all":
+        return kept
+    above = head_children(tokens, constituents)
+    chains: dict[int, list[tuple[int, tuple[int, int]]]] = defaultdict(list)
+    for place, span in kept:
+        top = place
+        while top in above:
+            top = above[top]
+        chains[top].append((place, span))
+    found = []
+    for chain in chains.values():
+        names = [each for each in chain if is_name(tokens[each[1][0] : each[1][1]])]
+        found.append(chain[0] if nested == "outermost" else names[0] if names else chain[-1])
+    return sorted(found)
+
+
+def is_name(words: Sequence[Token]) -> bool:
+    return all(each.tag in lexicon.NAME_TAGS or each.is_function_word or each.is_(Class.PUNCTUATION) for each in words)
 
 
 def open_brackets(forms: Sequence[str]) -> int:

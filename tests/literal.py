@@ -2,14 +2,15 @@
 
     literal("[NP The old man] [VP saw [NP a well ~- ~known whale]] ~.")
 
-Tokens are parted by blanks; "~" before one says that no white space stands before it in the text; "[NP" and "]" open
-and close a constituent. " | " ends a sentence, a line is a paragraph, "((" and "))" around a sentence say that it is
-in the text but was rejected by the parser.
+Tokens are parted by blanks; "~" before one says that no white space stands before it in the text; "/MD" after one is
+its tag (none: "X"), "[NP" and "]" open and close a constituent. " | " ends a sentence, a line is a paragraph, "((" and
+"))" around a sentence say that it is in the text but was rejected by the parser.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,8 @@ def shard(documents: Mapping[str, str]) -> Shard:
                             "start_char": start,
                             "text": text,
                             "tokens": [
-                                {"start_char": start + first, "end_char": start + last, "tag": "X"}
-                                for first, last in tokens
+                                {"start_char": start + first, "end_char": start + last, "tag": tag}
+                                for first, last, tag in tokens
                             ],
                             "constituents": [
                                 {"label": label, "start_token": first, "end_token": last}
@@ -96,10 +97,13 @@ def sentences(*brackets: str) -> pa.Table:
     return shard({"d": " | ".join(brackets)}).sentences
 
 
-def literal(brackets: str) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
-    """The text, the tokens [start_char, end_char) in it, and the constituents (label, start_token, end_token)."""
+_TAGGED = re.compile(r"(.+)/([A-Z]+\$?)")
+
+
+def literal(brackets: str) -> tuple[str, list[tuple[int, int, str]], list[tuple[str, int, int]]]:
+    """The text, the tokens [start_char, end_char) in it with tags, and the constituents (label, first, end)."""
     text = ""
-    tokens: list[tuple[int, int]] = []
+    tokens: list[tuple[int, int, str]] = []
     opened: list[int] = []
     constituents: list[tuple[str, int, int]] = []
     for piece in brackets.split():
@@ -113,7 +117,9 @@ def literal(brackets: str) -> tuple[str, list[tuple[int, int]], list[tuple[str, 
                 piece = piece[1:]
             elif text:
                 text += " "
-            tokens.append((len(text), len(text) + len(piece)))
+            tagged = _TAGGED.fullmatch(piece)
+            piece, tag = (tagged[1], tagged[2]) if tagged else (piece, "X")
+            tokens.append((len(text), len(text) + len(piece), tag))
             text += piece
         for _ in range(closing):
             number = opened.pop()
@@ -228,11 +234,13 @@ def dump(path: Path, pages: Mapping[int, str]) -> Path:
 def mine(folder: Path, shards: Sequence[Shard], *flags: str, order: int = 1) -> Mined:
     """Count, choose and cut: the real stages over given documents and sentences, with flags of mine_contexts.
 
-    All phrases are kept: in a few literal sentences most occur once.
+    All phrases are kept, also of one letter: in a few literal sentences most occur once.
     """
     documents = dataset(folder / "documents", [each.documents for each in shards])
     sentences = dataset(folder / "sentences", [each.sentences for each in shards])
-    return mine_datasets(folder, documents, sentences, "--min-frequency=1", *flags, order=order)
+    return mine_datasets(
+        folder, documents, sentences, "--min-frequency=1", "--min-phrase-letters=1", *flags, order=order
+    )
 
 
 def mine_datasets(

@@ -31,7 +31,7 @@ def test_examples(module):
 def test_examples_of_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tale.txt").write_text("The old miller lived near the old bridge. He had three sons and a grey cat.\n")
-    assert main(COMMAND, ["--input=tale.txt", "--output=out/tale"]) == 0
+    assert main(COMMAND, ["--input=tale.txt", "--output=out/tale", "--min-frequency=1"]) == 0
     found = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False)
     assert found.attempted > 8
     assert not found.failed

@@ -129,6 +129,7 @@ class Choose(Stage):
     """Map of the exchange by phrase: in some shards, the m occurrences of lowest hash of each phrase."""
 
     name: ClassVar[str] = "choose"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "occurrences"
     Unit: ClassVar[type] = Shards
 

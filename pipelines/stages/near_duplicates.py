@@ -44,6 +44,7 @@ from transforms.sources.options import NearRules
 BANDS_A_RANGE = 1_000_000
 BANDS_A_FILE = 2_000_000
 SHINGLES_A_FILE = 4_000_000
+DROPS_A_FILE = 500_000
 
 BANDS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64())])
 """The hash of a band, and the item. So a range is sorted by band and then by item."""
@@ -133,7 +134,12 @@ class Match(Stage):
         places = Places(write.work)
         files = write.work.files("sign", "bands")
         band, item = key_columns(read_sorted(write.work.folder, write.each(files, 0.6), unit.number, BANDS))
-        a, b = neighbours(band, item.astype(np.int64), NEIGHBOURS)
+        # A band that very many texts share makes many pairs, so they are made of some rows at a time.
+        for start in write.each(range(0, len(item), BANDS_A_RANGE)):
+            some = slice(max(start - NEIGHBOURS, 0), start + BANDS_A_RANGE)
+            self._write(*neighbours(band[some], item[some].astype(np.int64), NEIGHBOURS), places, write)
+
+    def _write(self, a: I64, b: I64, places: Places, write: TaskWriter) -> None:
         if not len(a):
             return
         group_a, group_b = places.group(a), places.group(b)
@@ -159,14 +165,17 @@ def _sets(work: Work, places: Places, items: I64, words: int, write: TaskWriter,
     for number in write.each(np.unique(shard).tolist(), share):
         table = read_parquet(work.folder, places.shards[number].path, ["doc_id", "text"])
         here = items[shard == number]
-        row = (here >> PARAGRAPH_BITS) - places.first[number]
-        for document in np.unique(row).tolist():
-            text, doc_id = table.column("text")[document].as_py(), table.column("doc_id")[document].as_py()
-            lines = [text, *text.split("\n")]
-            of_document = here[row == document].tolist()
-            found = shingles([lines[item & _IN_DOCUMENT] for item in of_document], words)
-            for item, (start, end) in zip(of_document, pairwise(found.edges.tolist()), strict=True):
-                yield _Set(item, np.unique(found.hashes[start:end]), doc_id)
+        rows = ((here >> PARAGRAPH_BITS) - places.first[number]).tolist()
+        texts, ids, lines = [], [], [""]
+        for n, (row, item) in enumerate(zip(rows, here.tolist(), strict=True)):
+            if n == 0 or row != rows[n - 1]:
+                text = table.column("text")[row].as_py()
+                lines = [text, *text.split("\n")]
+            texts.append(lines[item & _IN_DOCUMENT])
+            ids.append(table.column("doc_id")[row].as_py())
+        found = shingles(texts, words)
+        for item, doc_id, (start, end) in zip(here.tolist(), ids, pairwise(found.edges.tolist()), strict=True):
+            yield _Set(item, np.unique(found.hashes[start:end]), doc_id)
 
 
 @dataclass(frozen=True)
@@ -185,25 +194,24 @@ class Send(Stage):
         work, places = write.work, Places(write.work)
         wanted = read_range(work.folder, work.files("match", "wanted"), unit.number, WANTED)
         item, target = distinct_pairs(wanted.column("item").to_numpy(), wanted.column("group").to_numpy())
-        waiting: list[tuple[I64, _Set]] = []
+        waiting: list[tuple[int, _Set]] = []
         size = 0
         for each in _sets(work, places, np.unique(item), self.rules.near_words, write, 0.9):
-            targets = target[np.searchsorted(item, each.item) : np.searchsorted(item, each.item, side="right")]
-            waiting.append((targets, each))
-            size += len(each.shingles) * len(targets)
-            if size >= SHINGLES_A_FILE:
-                self._write(waiting, places, write)
-                waiting, size = [], 0
+            here = slice(np.searchsorted(item, each.item), np.searchsorted(item, each.item, side="right"))
+            for group in target[here].tolist():
+                waiting.append((group, each))
+                size += len(each.shingles)
+                if size >= SHINGLES_A_FILE:
+                    self._write(waiting, places, write)
+                    waiting, size = [], 0
         if waiting:
             self._write(waiting, places, write)
 
-    def _write(self, waiting: list[tuple[I64, _Set]], places: Places, write: TaskWriter) -> None:
-        targets = np.concatenate([targets for targets, _ in waiting])
+    def _write(self, waiting: list[tuple[int, _Set]], places: Places, write: TaskWriter) -> None:
         sets = [each.shingles for _, each in waiting]
         lists = pa.ListArray.from_arrays(np.cumsum([0, *map(len, sets)], dtype=np.int32), np.concatenate(sets))
         table = pa.table([[each.item for _, each in waiting], lists], schema=SENT)
-        rows = np.repeat(np.arange(len(waiting)), [len(targets) for targets, _ in waiting])
-        write_parts(write, "shingles", table.take(pa.array(rows)), targets, parts=places.groups)
+        write_parts(write, "shingles", table, np.array([group for group, _ in waiting]), parts=places.groups)
 
 
 @dataclass(frozen=True)
@@ -273,37 +281,44 @@ class Cluster(Stage):
     def process(self, unit: All, write: TaskWriter) -> None:
         work, places = write.work, Places(write.work)
         files = work.files("compare", "linked")
-        rows = [read_parquet(work.folder, each.path, LINKED.names[:3]) for each in write.each(files, 0.4)]
-        linked, firsts, similarity = (
-            np.concatenate([each.column(name).to_numpy() for each in rows]) for name in LINKED.names[:3]
-        )
-        del rows
-        item, first = clusters(firsts, linked)
+        linked, firsts, similarity = (self._column(work, files, name) for name in LINKED.names[:3])
+        with write.part(0.3):
+            item, first = clusters(firsts, linked)
+        del firsts
         best = np.zeros(len(item))
         np.maximum.at(best, np.searchsorted(item, linked), similarity)
+        del linked, similarity
         heads = item[item == first]
-        ids = self._ids(work, files, heads)
+        write.counters["clusters"] += len(heads)
+        with write.part(0.3):
+            ids = self._ids(work, files, heads)
         gone = item != first
         item, first, best = item[gone], first[gone], best[gone]
-        write.counters["clusters"] += len(heads)
-        repeats = ids.take(pa.array(np.searchsorted(heads, first)))
-        of_paragraph = pa.array((item & _IN_DOCUMENT) > 0)
-        reason = pc.if_else(of_paragraph, "near_duplicate_paragraph", "near_duplicate")
-        drops = [pa.table([item, first, reason, repeats, best], schema=DROPS)]
+        for start in write.each(range(0, len(item), DROPS_A_FILE), 0.5):
+            some = slice(start, start + DROPS_A_FILE)
+            of_paragraph = pa.array((item[some] & _IN_DOCUMENT) > 0)
+            reason = pc.if_else(of_paragraph, "near_duplicate_paragraph", "near_duplicate")
+            repeats = ids.take(pa.array(np.searchsorted(heads, first[some])))
+            write_drops(write, places, pa.table([item[some], first[some], reason, repeats, best[some]], schema=DROPS))
         for file in write.each(work.files("find_duplicates", "drops")):
             copies = read_parquet(work.folder, file.path)
             copies = copies.filter(pa.array(np.isin(copies.column("first").to_numpy(), item)))
-            place = np.searchsorted(item, copies.column("first").to_numpy())
-            columns = [copies.column("item"), first[place], copies.column("reason"), repeats.take(pa.array(place))]
-            drops.append(pa.table([*columns, copies.column("jaccard")], schema=DROPS))
-        write_drops(write, places, pa.concat_tables(drops).combine_chunks())
+            head = first[np.searchsorted(item, copies.column("first").to_numpy())]
+            repeats = ids.take(pa.array(np.searchsorted(heads, head)))
+            columns = [copies.column("item"), head, copies.column("reason"), repeats, copies.column("jaccard")]
+            write_drops(write, places, pa.table(columns, schema=DROPS))
+
+    def _column(self, work: Work, files: list[File], name: str) -> np.ndarray:
+        return np.concatenate([read_parquet(work.folder, each.path, [name]).column(name).to_numpy() for each in files])
 
     def _ids(self, work: Work, files: list[File], heads: I64) -> pa.Array:
-        """[heads] the ids of the documents of the first items of clusters."""
-        found = [LINKED.empty_table()]
+        """[heads] the ids of the documents of the first items of clusters. Each is in one row that names it first."""
+        ids, places = [pa.array([], pa.string())], [heads[:0]]
         for file in files:
             rows = read_parquet(work.folder, file.path)
             item = rows.column("item").to_numpy()
-            found.append(rows.filter(pa.array((item == rows.column("first").to_numpy()) & np.isin(item, heads))))
-        table = pa.concat_tables(found)
-        return table.sort_by("item").column("doc_id").combine_chunks()
+            place = np.minimum(np.searchsorted(heads, item), len(heads) - 1)
+            here = (item == rows.column("first").to_numpy()) & (heads[place] == item)
+            ids.append(rows.column("doc_id").filter(pa.array(here)).combine_chunks())
+            places.append(place[here])
+        return pa.concat_arrays(ids).take(pa.array(np.argsort(np.concatenate(places))))

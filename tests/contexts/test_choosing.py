@@ -18,7 +18,7 @@ from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurr
 from transforms.phrases.occurrences import find_occurrences, read_tokens
 from transforms.phrases.options import PhraseRules
 
-RULES = PhraseRules()
+RULES = PhraseRules(min_letters=1)
 
 
 def chosen(shards: list[Shard], phrases: list[str], *, most: int, seed: int) -> set[tuple[str, str, int]]:

@@ -391,21 +391,21 @@ def test_small_groups_are_far_from_each_other(groups):
 @pytest.mark.parametrize(
     ("first", "second", "shared", "words"),
     [
-        ("Ada is a town in Ohio.", "Ada is a town in Ohio", 6, 6),
-        ("Ada is a town in Ohio.", "ADA, is a Town in: Ohio!", 6, 6),
-        ("Ada is a town in Ohio.", "Eva is a town in Ohio", 5, 7),
+        ("Ada is a town in Ohio.", "Ada is a town in Ohio.", 6, 6),
+        ("Ada is a town in Ohio.", "a Town in ADA is OHIO.", 6, 6),
+        ("Ada is a town in Ohio.", "Eva is a town in Ohio.", 5, 7),
+        ("Ada is a town in Ohio.", "Ada is a town in Ohio", 5, 7),
         ("Ada is a town in Ohio.", "The king sleeps", 0, 9),
         ("is is is a", "a a is", 2, 2),
         ("東京は日本の首都", "東京は日本の都市", 7, 9),
-        ("1990年 in 東京", "1990 in 東京", 4, 5),
-        ("!", "?", 0, 0),
+        ("東京は 日本の首都", "東京は 日本の都市", 1, 3),
+        ("Range", "Anger", 0, 2),
     ],
 )
 def test_near_copies_share_their_words(first, second, shared, words):
-    least = shared / words if words else 1.0
-    for texts in ((first, second), (second, first)):
-        assert near_copies([texts[0]], [texts[1]], least=max(least, 0.01)).tolist() == [shared > 0 or not words]
-        assert near_copies([texts[0]], [texts[1]], least=min(1.0, least + 0.01)).tolist() == [shared == words]
+    for one, other in ((first, second), (second, first)):
+        assert near_copies([one], [other], least=max(shared / words, 0.01)).tolist() == [shared > 0]
+        assert near_copies([one], [other], least=min(1.0, shared / words + 0.01)).tolist() == [shared == words]
 
 
 WASHINGTON = [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.parsing.interface import Constituent
-from transforms.parsing.phrasemill.decode import UNARY_ORDER, constituents
+from transforms.parsing.phrasemill.decode import UNARY_ORDER, constituents, without_modifiers
 
 LABELS = ("NP", "VP", "PP", "ADJP", "ADVP", "S", "SBAR")
 
@@ -52,6 +52,29 @@ def decoded(spans: list[tuple[str, int, int, float]]) -> list[tuple[str, int, in
 )
 def test_decode(spans, expected):
     assert decoded(spans) == expected
+
+
+@pytest.mark.parametrize(
+    ("tagged", "kept"),
+    [
+        ("an/DT export-oriented/JJ economy/NN", False),
+        ("a/DT well-known/JJ old/JJ man/NN", False),
+        ("two/CD 10-lap/JJ races/NNS", False),
+        ("he/PRP is/VBZ well-known/JJ", True),
+        ("it/PRP is/VBZ non-biodegradable/JJ ./.", True),
+        ("an/DT oriented/JJ economy/NN", True),
+        ("a/DT -/HYPH economy/NN", True),
+    ],
+)
+def test_no_adjp_over_a_hyphenated_word_in_front_of_a_noun(tagged: str, kept: bool) -> None:
+    words, tags = zip(*(each.rsplit("/", 1) for each in tagged.split()), strict=True)
+    place = next((n for n, word in enumerate(words) if "-" in word or word == "oriented"))
+    found = [
+        Constituent("NP", 0, len(words)),
+        Constituent("ADJP", place, place + 1),
+        Constituent("NP", place, place + 1),
+    ]
+    assert without_modifiers(words, tags, found) == [each for each in found if kept or each.label != "ADJP"]
 
 
 def test_sentences_are_kept_apart():

@@ -61,6 +61,22 @@ SENTENCES = {
         "Bvt. Brig. Gen. Atkinson.",
         "Hm. | Caramel.",
     ],
+    "further abbreviations": [
+        "MR. and MRS. TALBOT came.",
+        "DR. SMITH came.",
+        "See Par. 12 of it, and Par. Lost, Book II.",
+        "Jo. Fletcher wrote it.",
+        "They met Jo. | Meg laughed.",
+        "Wm. Shakespeare, 3 vols. sm. 8vo.",
+        "In act v. sc. 4 he falls.",
+    ],
+    "a dash instead of white space": [
+        "3 May, Bistritz.| —Left Munich at noon.",
+        "He left.| --She stayed.| —They slept.",
+        "What beauty!| —I had it. | So.",
+        'Girl?—there, he said; "Yes!"—and left.',
+        "Mr.—Darcy came—at noon.",
+    ],
     "numbers": [
         "In 1990. | 25 people came.",
         "No. 5, vol. 3, pp. 79 and p. 80.",
@@ -89,9 +105,9 @@ SENTENCES = {
 
 @pytest.mark.parametrize("marked", [each for texts in SENTENCES.values() for each in texts])
 def test_where_sentences_begin(marked: str) -> None:
-    text = marked.replace(" | ", " ")
+    text = marked.replace(" | ", " ").replace("| ", "")
     starts = sentence_starts(text)
-    assert [text[i:j].strip() for i, j in pairwise([*starts, len(text)])] == marked.split(" | ")
+    assert [text[i:j].strip() for i, j in pairwise([*starts, len(text)])] == re.split(r" ?\| ", marked)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +181,7 @@ def test_a_sentence_begins_after_white_space_and_never_with_a_small_letter_after
     assert starts[0] == 0
     assert starts == sorted(set(starts))
     for start in starts[1:]:
-        assert text[start - 1].isspace()
+        assert text[start - 1].isspace() or text.startswith(("—", "--"), start)
         assert not text[start].isspace()
         assert re.search(r"[.!?…]\W*\Z", text[:start])
 
@@ -182,6 +198,25 @@ def test_tokens_are_those_of_spacy(tokenizer: Tokenizer, text: str) -> None:
     nlp.tokenizer.add_special_case("<unk>", [{ORTH: "<unk>"}])  # type: ignore[attr-defined]
     [found] = tokenizer.sentences([text])
     assert [word for each in found for word in each.words] == [token.text for token in nlp(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("girl?--there", "girl ? -- there"),
+        ("girl?—there—is", "girl ? — there — is"),
+        ('falsehood!"—and he', 'falsehood ! " — and he'),
+        ("St.—Oh, 17—.", "St. — Oh , 17 — ."),
+        ("----shire held—£1,000", "---- shire held — £ 1,000"),
+        ("it?–and 'yes'–so word–word", "it ? – and ' yes ' – so word – word"),
+        ("1914–18, K–12 well-known a-b", "1914–18 , K–12 well - known a - b"),
+        ("http://x.org/a--b?c--d", "http://x.org/a--b?c--d"),
+        ("—— — --", "—— — --"),
+    ],
+)
+def test_tokens_end_at_dashes(tokenizer: Tokenizer, text: str, words: str) -> None:
+    [found] = [[word for each in of_text for word in each.words] for of_text in tokenizer.sentences([text])]
+    assert found == words.split()
 
 
 def test_words_that_spacy_treats_specially_are_left_to_it(tokenizer: Tokenizer) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ from schemas.errors import UserError
 from schemas.keys import is_validation
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
+from transforms.parsing.lines import parts
 from transforms.parsing.sentences import Tokenizer
 
 SMALL = (
@@ -252,7 +252,10 @@ def minidump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The datasets of a real dump, in a few shards, all pairs."""
     out = tmp_path_factory.mktemp("minidump") / "out"
     dump = test_data / "corpora/wikipedia/enwiki-minidump.xml.bz2"
-    return run(out, [dump], "--shard-bytes=60000", "--all-pairs", "--validation-rate=0.3", "--seed=3")
+    return run(out, [dump], "--shard-bytes=60000", *ALL_PAIRS)
+
+
+ALL_PAIRS = ("--all-pairs", "--validation-rate=0.3", "--seed=3", "--near-copies=0.7")
 
 
 def pairs_of(folder: Path) -> list[Row]:
@@ -276,7 +279,9 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
         return f"{page(row)}#{row['section']}"
 
     def words(row: Row) -> set[str]:
-        return set(re.findall(r"\w+", row["text"].lower()))
+        """Characters of "桂C—Guilin", which has Chinese and no blank."""
+        text = row["text"]
+        return set(text) if " " not in text and max(text) > "\u3400" else set(text.lower().split())
 
     def priority(row: Row) -> int:
         return xxh3_64_intdigest(f"{row['sentence_id']}\0{row['start_char']}".encode(), seed=seed)
@@ -296,7 +301,7 @@ def by_brute_force(mentions: Sequence[Row], *, rate: float, seed: int) -> tuple[
                     filtered["same_entity"] += 1
                 elif is_validation(page(one), rate=rate, seed=seed) != is_validation(page(other), rate=rate, seed=seed):
                     filtered["crosses_splits"] += 1
-                elif len(words(one) & words(other)) >= 0.8 * len(words(one) | words(other)):
+                elif len(words(one) & words(other)) >= 0.7 * len(words(one) | words(other)):
                     filtered["near_copy"] += 1
                 else:
                     places = frozenset((row["sentence_id"], row["start_char"]) for row in (one, other))
@@ -351,12 +356,11 @@ def test_sentences_are_those_of_the_parsers(minidump):
     tokenizer = Tokenizer()
     parsed: set[tuple[str, str]] = set()
     for row in rows(Folder(f"{minidump}-documents")):
-        start = 0
-        for line in row["text"].split("\n"):
-            for tokens in tokenizer.sentences([line])[0]:
-                sentence = line[tokens.starts[0] : tokens.ends[-1]]
+        for start, end in parts(row["text"]):
+            passage = row["text"][start:end]
+            for tokens in tokenizer.sentences([passage.replace("\n", " ")])[0]:
+                sentence = passage[tokens.starts[0] : tokens.ends[-1]]
                 parsed.add((f"{row['doc_id']}#{start + tokens.starts[0]}", sentence))
-            start += len(line) + 1
     assert {(row["sentence_id"], row["text"]) for row in mentions_of(minidump)} <= parsed
 
 
@@ -387,8 +391,7 @@ def test_same_bytes_whatever_the_order_of_units_and_inputs(tmp_path, test_data, 
 def test_pairs_do_not_depend_on_units_and_ranges(tmp_path, minidump, small):
     """With other units and shards, the same pairs in the same order."""
     again = tmp_path / "again"
-    flags = ("--all-pairs", "--validation-rate=0.3", "--seed=3")
-    run(again, [Path(f"{minidump}-mentions")], *flags)
+    run(again, [Path(f"{minidump}-mentions")], *ALL_PAIRS)
     assert pairs_of(again) == pairs_of(minidump)
     assert len(read_manifest(Folder(str(again))).shards) > len(read_manifest(Folder(str(minidump))).shards)
 
@@ -415,7 +418,7 @@ def test_surfaces_and_documents_differ_where_they_can(minidump, tmp_path):
     for row in pairs:
         documents = {row[f"sentence_id_{side}"].rpartition("#")[0] for side in (1, 2)}
         assert row["kind"] == "surface" or len(documents) == 2 or row["mention_1"].lower() != row["mention_2"].lower()
-        one, other = (set(re.findall(r"\w+", row[f"text_{side}"].lower())) for side in (1, 2))
+        one, other = (set(row[f"text_{side}"].lower().split()) for side in (1, 2))
         assert len(one & other) < 0.8 * len(one | other)
 
     def different(some: Sequence[Row]) -> float:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from literal import Mined, Row, mine, mine_datasets, parse_options, rows, run_here, run_inline, shard, treebank_shards
 from properties import examples
 
-from pipelines import corpus
+from pipelines import corpus, summary
 from pipelines.cli import main
 from pipelines.mine_contexts import COMMAND, build
 from pipelines.stages import contexts as context_steps
@@ -60,8 +60,9 @@ OPTIONS = [
         "--validation-rate=0.4 --max-phrases=300 --contexts-per-phrase=2 --seed=7 --mask-token=<é> "
         "--negatives=same-source-and-label",
         "--min-frequency=2 --labels=NP,PP --keep-case --keep-determiners --contexts-per-phrase=4 "
-        "--negatives=same-label",
+        "--negatives=same-label --nested=all",
         "--max-phrase-tokens=2 --keep-punctuation --keep-numbers --keep-pronouns --window=2",
+        "--nested=outermost --keep-auxiliaries --keep-clauses --keep-possessives --keep-measures",
     )
 ]
 
@@ -244,7 +245,11 @@ def test_ties_at_the_cut_favour_no_letter(tmp_path):
     shares = Counter(row["phrase"][0] for row in mined.phrases)
     assert shares.total() == 800
     assert all(abs(shares[letter] - 800 / 26) <= 13 for letter in string.ascii_lowercase)
-    assert read_manifest(Folder(str(tmp_path / "phrases"))).ledger("select").filtered == {"tied_at_cut": 1800}
+    folder = Folder(str(tmp_path / "phrases"))
+    assert read_manifest(folder).ledger("select").filtered == {"tied_at_cut": 1800}
+    note = "phrases: the cut falls among those that occur once: 1,800 of them are left out, by hash alone; keep none"
+    for text in (summary.text([folder], {}), *(folder.read(name).decode() for name in ("README.md", "report.html"))):
+        assert note in text
 
 
 # ---- Properties of every row

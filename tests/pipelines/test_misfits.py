@@ -29,7 +29,7 @@ SHARD = shard({"a:1": "[NP The old whale] sank ~. | [NP The old whale] swam ~."}
 
 def chain(made: Path, of: Path, *flags: str) -> list[corpus.ChainDataset]:
     """Phrases and contexts in `made`, of the documents and sentences in `of`."""
-    chosen = parse_options(*flags)
+    chosen = parse_options("--min-frequency=1", *flags)
     found = [Folder(f"{of}/{name}") for name in ("documents", "sentences")]
     documents, sentences = (corpus.ChainDataset(each, read_manifest(each).fingerprint) for each in found)
     phrases = corpus.phrases(sentences, chosen, Folder(f"{made}/phrases"))
@@ -59,9 +59,9 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "",
-            ["--min-frequency=1", "--mask-token=<x>"],
+            ["--min-frequency=2", "--mask-token=<x>"],
             [
-                "phrases: (max_phrases: 100000 -> null; min_frequency: 2 -> 1)",
+                "phrases: (min_frequency: 1 -> 2)",
                 'contexts: (input phrases has changed; mask_token: "[MASK]" -> "<x>")',
             ],
         ),

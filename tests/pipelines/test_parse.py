@@ -1,11 +1,11 @@
-"""The parse stage after workers died on a unit: document by document, with those on which they die rejected."""
+"""The parse stage: verse; and after workers died on a unit, document by document, rejecting those on which they die."""
 
 from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import extract_documents
+from pipelines import extract_documents, mine_contexts
 from pipelines.cli import main
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.stage import Isolation, close_stage, open_stage
@@ -72,3 +72,30 @@ def test_document_by_document_is_the_same_as_all_at_once(tmp_path, documents):
     at_once = parse(documents, tmp_path / "a", None)
     apart = parse(documents, tmp_path / "b", Isolation({}, lambda record: None))
     assert at_once.sha256 == apart.sha256
+
+
+VERSE = """Song
+
+The little boy was lost in the dark
+Forest of the night,
+And the old sad king, with a lamp
+In his hand, came by. He wept,
+And led him home."""
+
+
+def test_a_sentence_runs_over_lines_of_verse_and_so_do_phrases_and_contexts(tmp_path):
+    (tmp_path / "song.txt").write_text(VERSE)
+    arguments = ["--input", str(tmp_path / "song.txt"), "--output", str(tmp_path / "c"), "--min-frequency", "1"]
+    assert not main(mine_contexts.COMMAND, [*arguments, "--workers", "1"])
+    rows = pq.read_table(tmp_path / "c-sentences/data").to_pylist()
+    stanza = VERSE.partition("\n\n")[2]
+    assert [row["text"] for row in rows] == ["Song", stanza[:112], stanza[113:]]
+    assert [row["start_char"] for row in rows] == [VERSE.index(row["text"]) for row in rows]
+    words = [[VERSE[each["start_char"] : each["end_char"]] for each in row["tokens"]] for row in rows]
+    assert words[2] == ["He", "wept", ",", "And", "led", "him", "home", "."]
+    (found,) = [row for row in pq.read_table(tmp_path / "c/data").to_pylist() if row["phrase"] == "dark forest"]
+    assert found["surface"] == "dark Forest"
+    assert VERSE[found["start_char"] : found["end_char"]] == "dark\nForest"
+    assert "lost in the [MASK] of the night, And the old" in found["context"]
+    for name in ("c", "c-phrases", "c-sentences", "c-documents"):
+        assert list(check_dataset(str(tmp_path / name))) == []

@@ -245,7 +245,7 @@ def tales(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SMALL = ("--shard-bytes=2000",)
+SMALL = ("--shard-bytes", "2000", "--min-frequency", "1")
 
 
 @pytest.fixture(scope="module")
@@ -257,13 +257,13 @@ def told(tales: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_of_a_small_input_is_measured(tales, told, tmp_path, capsys):
-    flags = ["--input", str(tales), "--shard-bytes", "2000", "--output", f"{tmp_path}/out"]
+    flags = ["--input", str(tales), *SMALL, "--output", f"{tmp_path}/out"]
     assert main(mine_contexts.COMMAND, [*flags, "--plan"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("measured on all of the input")
     assert said.rstrip().endswith(f"-m pipelines.mine_contexts {' '.join(flags)}")
     assert list(tmp_path.iterdir()) == []
-    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", *flags[:4])
+    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", *flags[:-2])
     assert found.share == 1
     assert outside(found, made=told, output=tmp_path / "out") == []
     assert found.wall[0] > 0
@@ -286,7 +286,7 @@ def test_an_input_without_documents(tmp_path, text):
 
 @pytest.mark.parametrize("given", ["documents", "sentences"])
 def test_a_dataset_as_input(told, tmp_path, first_part_alone, given):
-    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", f"--input={told}-{given}", workers=3)
+    found = plan_of(mine_contexts.COMMAND, tmp_path / "out", f"--input={told}-{given}", *SMALL[2:], workers=3)
     assert found.share < 0.8
     assert outside(found, made=told, output=tmp_path / "out", rows_alone=True) == []
     stages = [line.stage.name for each in found.forecasts[1] for line in each.lines]

@@ -102,7 +102,7 @@ CASES = {
     "manifest of the future": (
         "contexts",
         edit(lambda data: data.update(schema_version=9)),
-        "has schema version 9, this phrasemill reads version 1; use the phrasemill that wrote it",
+        "has schema version 9, this phrasemill reads version 2; use the phrasemill that wrote it",
     ),
     "unknown records": (
         "contexts",
@@ -451,11 +451,7 @@ CASES = {
         rewrite(field(0, document_frequency=7)),
         r'row 0: document_frequency is not from 1 to frequency: "small village", frequency \d, document_frequency 7',
     ),
-    "no surface": (
-        "contexts-phrases",
-        rewrite(field(0, surface="")),
-        'row 0: the surface is empty: "small village": ""',
-    ),
+    "no surface": ("contexts-phrases", rewrite(field(0, surface="")), 'row 0: the surface is empty: "small village"'),
     "another surface": (
         "contexts-phrases",
         rewrite(field(0, surface="Small villages")),

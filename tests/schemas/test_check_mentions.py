@@ -66,11 +66,6 @@ CASES = {
         rewrite(lambda rows: rows[1].update(mention=rows[1]["mention"] + " ", end_char=rows[1]["end_char"] + 1)),
         "row 1: the mention is empty or begins or ends with a blank",
     ),
-    "line break": (
-        "pairs-mentions",
-        rewrite(lambda rows: rows[1].update(text=rows[1]["text"].replace(" ", "\n"))),
-        "row 1: the text has a line break",
-    ),
     "sentence_id": (
         "pairs-mentions",
         rewrite(field(1, sentence_id="seawiki:10")),

@@ -10,7 +10,7 @@ from transforms.sources.items import Link
 
 def assert_prose(text: str, links: Sequence[Link]) -> None:
     """Assert that the text is tidy, and that the links are at their anchors, one after the other."""
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\u00a0\u00ad]", text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\u00a0\u00ad\ufdd0]", text)
     assert not re.search(r"  | \n|\n |\n\n\n|^\s|\s$", text)
     end = 0
     for link in links:

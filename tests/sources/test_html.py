@@ -32,6 +32,9 @@ def wiki(title: str, anchor: str, attributes: str = "") -> str:
     return f'<a rel="mw:WikiLink" href="./{title}" title="x" {attributes} id="mwAb">{anchor}</a>'
 
 
+MATH = '<span class="mwe-math-element"><math alttext="{\\displaystyle \\alpha }"><mi>α</mi></math></span>'
+
+
 @pytest.mark.parametrize(
     ("html", "text"),
     [
@@ -78,11 +81,18 @@ def wiki(title: str, anchor: str, attributes: str = "") -> str:
         ("<dl><dt>term</dt><dd>meaning</dd></dl>", "term\n\nmeaning"),
         ("<dl><dt>term</dt></dl><p>x</p>", "term\n\nx"),
         ("<dl><dd>indented<dl><dd>more</dd></dl></dd></dl>", "indented\nmore"),
-        ("<ul><li>a<br>b</li><li>—</li></ul>", "a b"),
+        ("<ul><li>a<br>b</li><li>—</li></ul>", "a\nb"),
+        ("<ul><li><b>a</b><br/>b</li></ul>", "a\nb"),
         ("<ul><li><p>a</p></li></ul>", "a"),
         # Left out: boxes, navigation, tables
         ('<table class="infobox"><tbody><tr><td>a</td></tr></tbody></table><p>b</p>', "b"),
-        ("a<table><tr><td>b<table><tr><td>c</td></tr></table>d</td></tr></table>e", "a\n\ne"),
+        ("a.<table><tr><td>b<table><tr><td>c</td></tr></table>d</td></tr></table>e", "a.\n\ne"),
+        # The titles of tables
+        ("<h2>A</h2><p>Courses offered:</p>\n<table></table><h2>B</h2><p>b</p>", "B\n\nb"),
+        ("<h2>A</h2><p><b>Men's singles</b>:</p><table></table><p>b</p>", "A\n\nb"),
+        ("<dl><dt>a</dt></dl><table></table><ul><li>b</li></ul><table></table>c", "c"),
+        ("<h2>A</h2><p>a</p><h2>B</h2>b:<table></table><table></table>c", "A\n\na\n\nB\n\nc"),
+        ("<p>a</p><table class='infobox'></table>b", "a\n\nb"),
         ('<div role="navigation" class="navbox"><ul><li>a</li></ul></div>b', "b"),
         ('<div role="note" class="hatnote navigation-not-searchable">a</div>b', "b"),
         ('<div class="dablink">a</div><div class="sidebar">b</div><table class="ambox metadata"></table>c', "c"),
@@ -109,7 +119,13 @@ def wiki(title: str, anchor: str, attributes: str = "") -> str:
             "a x b",
         ),
         ('a <span typeof="mw:Extension/math" data-mw=\'{"body":{"extsrc":"E = m"}}\'>?</span>.', "a E = m."),
-        ('a (<span class="mwe-math-element"><math alttext="{\\displaystyle \\frac{1}{2}}"></math></span>) b', "a b"),
+        (f"a ({MATH}) b", "a (\ufffd) b"),
+        # Formulas
+        (f"<p>A is</p><dl><dd>{MATH},</dd></dl><p>where b</p>", "A is \ufffd, where b"),
+        (f"<p>A is {MATH} here.</p><p>{MATH}</p><p>B is</p>{MATH}<p>C</p>", "A is \ufffd here.\n\nB is \ufffd\n\nC"),
+        (f"<ul><li>If<dl><dd>{MATH}</dd></dl></li><li>else</li></ul>", "If \ufffd\nelse"),
+        (f"<h2>A</h2><p>{MATH}</p>", ""),
+        ('<span typeof="mw:Extension/ce"><img/></span> b', "\ufffd b"),
         ('Goethe (<span class="IPA">[ɡ]</span>; born 1749) wrote', "Goethe (born 1749) wrote"),
         ('<span class="rt-commentedText"><small>/</small></span>(<span class="geo-inline">1°N</span>) a', "a"),
         ('a (( <span class="noprint">b</span>; )) c', "a c"),
@@ -225,6 +241,12 @@ def test_sections(href: str, target: str) -> None:
     assert target_of(href, site=ENGLISH, own_title="Own") == target
 
 
+def test_sections_are_left_out() -> None:
+    html = f"<p>a</p><h2>See also</h2><ul><li>{wiki('B', 'b')}</li></ul><h3>c</h3><p>d</p><h2>E</h2><p>f</p>"
+    assert plain_text(html, site=ENGLISH, left_out=ENGLISH.link_sections) == ("a\n\nE\n\nf", ())
+    assert text_of(html) == "a\n\nSee also\n\nb\n\nc\n\nd\n\nE\n\nf"
+
+
 def test_offsets_are_code_points() -> None:
     text, links = plain_text(f"<p>𝔘&nbsp;and  {wiki('A', 'é')}s.</p>", site=ENGLISH)
     assert text == "𝔘 and és."
@@ -259,12 +281,13 @@ MARKUP = [
     *('<sup class="reference">', '<div class="navbox">', "<i style='display:none'>", '<span class="mwe-math-element">'),
     *"<!-- --> &amp; &nbsp; &#2; &lt; &; < > \" ' = / ! ( ) , ; : . a Word 1 é 𝔘 -".split(),
     *("\n", "\n\n", " ", "\x01", "\x02", "\x03", "\x06", "\x07", "\x08", "\x0e", "\u00a0", "\u00ad", "\u200b"),
+    *("\ufdd0", "\ufffd", MATH, "<h2>See also</h2>"),
 ]  # fmt: skip
 
 
 def check(html: str) -> None:
     """What must hold for any HTML."""
-    text, links = plain_text(html, site=ENGLISH, limits=Limits(depth=10_000))
+    text, links = plain_text(html, site=ENGLISH, left_out=ENGLISH.link_sections, limits=Limits(depth=10_000))
     assert_prose(text, links)
 
 
@@ -349,6 +372,8 @@ def test_time_is_linear_in_the_worst_case(unit: str) -> None:
         "<math alttext='{\\displaystyle " + "{" * 100_000 + "'>",
         "<i typeof='" + "mw:Extension/ " * 10_000 + "'>",
         "<ul>" * 30_000 + "</ul> \n" * 30_000 + "a",
+        f"<p>a</p>{MATH}" * 3_000,
+        f"<p>a {MATH}</p><table></table>" * 3_000,
     ],
 )  # fmt: skip
 def test_time_is_linear_in_one_tag(html: str) -> None:

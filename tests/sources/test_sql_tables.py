@@ -217,7 +217,12 @@ def test_any_titles_and_cuts(tmp_path_factory, statements, blank, size, batch_ro
         for rows in statements
     ]
     path = write(tmp_path_factory.mktemp("dump"), dump("redirect", *written))
-    wanted = [target(n, title.replace("_", " ")) for rows in statements for n, title, _, ns in rows if ns == "0"]
+    wanted = [
+        target(n, title.replace("_", " "), section.replace("_", " "))
+        for rows in statements
+        for n, title, section, ns in rows
+        if ns == "0"
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "BLOCK", size)
         patch.setattr(sql_tables, "WINDOW", size)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from schemas.terms import ORIGINS
 from transforms.mentions.dates import is_date
-from transforms.mentions.languages import sentence_starts
+from transforms.mentions.languages import passages, sentence_starts
 from transforms.mentions.options import MentionRules
 
 LINK, TITLE, REPEAT = ORIGINS
@@ -160,19 +160,18 @@ def _reason(found: Found, rules: MentionRules, language: str) -> str:
 def _sentences(document: Source, spans: Iterable[Span]) -> Iterator[tuple[int, int] | None]:
     """The sentence [start, end) that holds each span; None if none holds all of it. Spans are in order."""
     text = document.text
-    line_end = -1
+    waiting = passages(text, document.language)
+    passage = (0, 0)
     starts: list[int] = []
     for span in spans:
-        if span.start > line_end or line_end < 0:
-            line_start = text.rfind("\n", 0, span.start) + 1
-            line_end = text.find("\n", span.start)
-            line_end = len(text) if line_end < 0 else line_end
-            line = text[line_start:line_end]
-            indent = len(line) - len(line.lstrip())
-            starts = [line_start + max(each, indent) for each in sentence_starts(line, document.language)]
+        if span.start >= passage[1]:
+            passage = next(each for each in waiting if span.start < each[1])
+            within = text[slice(*passage)].replace("\n", " ")
+            indent = len(within) - len(within.lstrip())
+            starts = [passage[0] + max(each, indent) for each in sentence_starts(within, document.language)]
         place = bisect_right(starts, span.start) - 1
         start = starts[place]
-        end = starts[place + 1] if place + 1 < len(starts) else line_end
+        end = starts[place + 1] if place + 1 < len(starts) else passage[1]
         end = start + len(text[start:end].rstrip())
         yield (start, end) if start <= span.start and span.end <= end else None
 

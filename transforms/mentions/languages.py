@@ -8,10 +8,12 @@ ends of sentences are found by sentencex, which Wikimedia wrote for its own wiki
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.errors import UserError
+from transforms.parsing.lines import parts as english_passages
 from transforms.parsing.sentence_ends import sentence_starts as english_sentence_starts
 
 if TYPE_CHECKING:
@@ -38,6 +40,16 @@ def require(language: str) -> None:
 
 
 # ---- Sentences
+
+
+def passages(text: str, language: str) -> Iterator[tuple[int, int]]:
+    """The parts [start, end) of a document that sentences do not cross: lines, in English those that run on as one."""
+    if is_english(language):
+        return english_passages(text)
+    return ((line.start(), line.end()) for line in _LINE.finditer(text))
+
+
+_LINE = re.compile("[^\n]+")
 
 
 def sentence_starts(line: str, language: str) -> list[int]:

@@ -19,7 +19,7 @@ from transforms.parsing.phrasemill.encoding import MAX_WORDS
 from transforms.parsing.phrasemill.model_file import read_model_file
 from transforms.parsing.spacy_files import check_labels, find_spacy
 
-VERSIONS = {"phrasemill": 1, "spacy": 1, "benepar": 1, "stanza": 1, "corenlp": 1}
+VERSIONS = {"phrasemill": 2, "spacy": 1, "benepar": 1, "stanza": 1, "corenlp": 1}
 """The version of our own code for each parser, raised by hand when its output changes."""
 
 BENEPAR_MODEL, STANZA_MODEL, CORENLP_MODEL = "benepar_en3", "default", "englishSR"

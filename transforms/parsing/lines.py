@@ -1,9 +1,10 @@
 """Which lines of a document are one text for the parser: lines of verse, and of items wrapped at a fixed width.
 
-A document has a line for each paragraph, heading and list item; only verse and what `transforms.sources.text.unwrap`
-leaves alone have lines that a sentence crosses. Line by line they would be parsed as fragments. So a line is joined to
-the next one of its block (lines without an empty one between them) where the lines of the block are short, no sentence
-ends, and enough of the block's other lines run on as well. `docs/parsers.md` has the figures.
+A document has a line for each paragraph, heading and list item; a sentence crosses lines only in verse and in what
+`transforms.sources.text.unwrap` leaves alone. Line by line those are fragments: of prose that is broken after 45
+characters the parser finds half of the constituents. So a line is joined to the next one, if no empty line is between
+them, where no sentence ends and where enough lines of the block show that its lines run on: a comma or an "of" at the
+end, an "and" or a small letter at the beginning. `docs/parsers.md` has the figures.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import pairwise
 
 from transforms.parsing.sentence_ends import sentence_starts
 
-MAX_LINE = 120
-"""Code points of a line of verse or of wrapped text, at most. A longer line is a paragraph."""
+MAX_LINE = 400
+"""Code points of a line that is joined, at most; a longer one is a paragraph. Whitman has verses of this length."""
 
 MAX_JOINED = 500
 """Code points of joined lines, at most, about 120 tokens: verse has sentences of a page, beyond a parser's limit."""

@@ -1,6 +1,7 @@
 """Text to sentences of tokens, without a model: the front end of a parser that needs no tags as input.
 
-Tokens are those of spaCy's English tokeniser, cut at all dashes; sentences end by the rules of `transforms.parsing.sentence_ends`.
+Tokens are those of spaCy's English tokeniser, cut at all dashes. Sentences end by the rules of
+`transforms.parsing.sentence_ends`.
 """
 
 from __future__ import annotations

@@ -17,36 +17,18 @@ A constituent becomes a phrase by these steps, each an option of `PhraseRules` (
 
 from __future__ import annotations
 
+import functools
+import re
 import unicodedata
 
-from schemas.terms import STRAIGHT_QUOTES
-
-DETERMINERS = frozenset(("a", "an", "the", "this", "that", "these", "those"))
-
-PRONOUNS = frozenset(
-    """
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
-    herself it its itself they them their theirs themselves themself one's oneself thou thee thy thine thyself ye
-    who whom whose which what whoever whomever whichever whatever whosoever
-    this that these those each other one another there 'em 's
-    """.split()
-)
-"""Personal, possessive, reflexive, reciprocal, relative, demonstrative and existential.
-
-A phrase of these words only is left out: "it", "each other", "he/she".
-"""
-
-NUMBER_WORDS = frozenset(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion
-    hundreds thousands millions billions
-    """.split()
-)
+from schemas.terms import STRAIGHT_QUOTES, UNKNOWN_TOKEN
+from transforms.phrases import lexicon
+from transforms.phrases.lexicon import NUMBER_WORDS
 
 _MEANINGFUL = frozenset("%\u2030#&@\u00b0\u2032\u2033\u00a7\u00b6\u2640\u2642")
 
 
+@functools.lru_cache(maxsize=1 << 17)
 def normalise_token(token: str, *, lowercase: bool = True) -> str:
     """The form in which a token enters a phrase."""
     token = unicodedata.normalize("NFC", token).translate(STRAIGHT_QUOTES)
@@ -72,3 +54,81 @@ def is_number(token: str) -> bool:
         parts = lower.split("-")
         return len(parts) > 1 and all(part in NUMBER_WORDS for part in parts)
     return True
+
+
+class Class:
+    """Classes of tokens, as bits: what a token is by its form."""
+
+    UNKNOWN, PUNCTUATION, PAIRED, CLITIC, POSSESSIVE, ARTICLE, DETERMINER, PRONOUN = (1 << bit for bit in range(8))
+    NUMBER, NUMERAL, ORDINAL, UNIT, DATE, FEW, LITTLE, HAVE, DO = (1 << bit for bit in range(8, 17))
+    # What is a function word: of these whatever its tag is, unless it is a noun, unless it is of an open class.
+    FUNCTION, AUXILIARY, ADVERB, ANY = (1 << bit for bit in range(17, 21))
+    LETTERS = 1 << 24  # the bits from here on are the number of letters, at most MOST_LETTERS
+
+
+MOST_LETTERS = 127
+
+_LISTED: dict[str, int] = {}
+for _words, _class in (
+    (lexicon.CLITICS, Class.CLITIC),
+    (lexicon.POSSESSIVES, Class.POSSESSIVE),
+    (lexicon.ARTICLES, Class.ARTICLE),
+    (lexicon.DETERMINERS, Class.DETERMINER | Class.FUNCTION),
+    (lexicon.PRONOUNS, Class.PRONOUN | Class.FUNCTION),
+    (lexicon.QUANTIFIERS, Class.FUNCTION),
+    (lexicon.AUXILIARIES, Class.AUXILIARY),
+    (lexicon.HAVE, Class.HAVE),
+    (lexicon.DO, Class.DO),
+    (lexicon.ADVERBS, Class.ADVERB),
+    (lexicon.NUMBER_WORDS, Class.NUMBER | Class.NUMERAL),
+    (lexicon.VAGUE_NUMBERS, Class.NUMERAL),
+    (lexicon.ORDINALS, Class.ORDINAL),
+    (lexicon.UNITS, Class.UNIT),
+    (lexicon.DATE_WORDS, Class.DATE),
+    (("few",), Class.FEW),
+    (("little",), Class.LITTLE),
+):
+    for _word in _words:
+        _LISTED[_word] = _LISTED.get(_word, 0) | _class
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def classes(token: str) -> int:
+    """The classes of a token in normalised form, and its letters and digits."""
+    lower = token.lower()
+    letters = sum(map(str.isalnum, token))
+    found = _LISTED.get(lower, 0) | Class.ANY | min(letters, MOST_LETTERS) * Class.LETTERS
+    if token.isalpha():
+        return found
+    if UNKNOWN_TOKEN in token:
+        found |= Class.UNKNOWN
+    if is_punctuation(token):
+        found |= Class.PUNCTUATION
+    if _PAIRED.search(token):
+        found |= Class.PAIRED
+    if is_number(token):
+        found |= Class.NUMBER | (Class.NUMERAL if letters else 0)
+    if _ORDINAL.fullmatch(lower):
+        found |= Class.ORDINAL
+    if _DECADE.fullmatch(lower):
+        found |= Class.DATE | Class.NUMERAL
+    if (measure := _MEASURE.fullmatch(lower)) and measure[1] in lexicon.UNITS:
+        found |= Class.UNIT | Class.NUMERAL
+    return found
+
+
+def function_classes(tag: str) -> int:
+    """The classes of which a token with this tag is a function word. An unknown tag leaves it to the lists."""
+    if tag in lexicon.FUNCTION_TAGS:
+        return Class.ANY
+    if tag in lexicon.NOUN_TAGS:
+        return Class.FUNCTION
+    if tag in lexicon.ADJECTIVE_TAGS | lexicon.VERB_TAGS:
+        return Class.FUNCTION | Class.AUXILIARY
+    return Class.FUNCTION | Class.AUXILIARY | Class.ADVERB
+
+
+_PAIRED = re.compile(r'[()\[\]{}"]')
+_ORDINAL = re.compile(r"\d+(st|nd|rd|th)")
+_DECADE = re.compile(r"'?\d+0'?s")
+_MEASURE = re.compile(r"\d[\d.,]*([^\d.,]+)")

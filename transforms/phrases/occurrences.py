@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.terms import PHRASE_LABELS, UNKNOWN_TOKEN
+from schemas.terms import PHRASE_LABELS
 from transforms.arrays import (
     I64,
     U8,
@@ -30,7 +30,17 @@ from transforms.arrays import (
     slice_strings,
     string_bytes,
 )
-from transforms.phrases.normalise import DETERMINERS, PRONOUNS, is_number, is_punctuation, normalise_token
+from transforms.phrases.lexicon import (
+    ADJECTIVE_TAGS,
+    ADVERB_TAGS,
+    AFTER_DO,
+    AFTER_HAVE,
+    HEAD_TAGS,
+    MODAL_TAGS,
+    NAME_TAGS,
+    NOUN_TAGS,
+)
+from transforms.phrases.normalise import Class, classes, function_classes, normalise_token
 from transforms.phrases.options import PhraseRules
 
 SENTENCE_COLUMNS = (
@@ -39,6 +49,7 @@ SENTENCE_COLUMNS = (
     "text",
     "tokens.list.element.start_char",
     "tokens.list.element.end_char",
+    "tokens.list.element.tag",
     "constituents",
 )
 """The columns of a sentences shard that this module reads."""
@@ -62,9 +73,9 @@ class Tokens(NamedTuple):
     words: list[str]  # the different tokens as the text has them
     forms: list[str]  # their normalised forms
 
-    def has(self, test: Callable[[str], bool]) -> Bools:
-        """[n] which tokens pass a test of their normalised form."""
-        return np.fromiter(map(test, self.forms), dtype=bool, count=len(self.forms))[self.form]
+    def of_forms(self, value: Callable[[str], int]) -> npt.NDArray[np.int32]:
+        """[n] a value of each token's normalised form."""
+        return np.fromiter(map(value, self.forms), np.int32, len(self.forms))[self.form]
 
 
 class Occurrences(NamedTuple):
@@ -123,46 +134,166 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
     not punctuation -1 1 2 3 3 3 (`previous_not`). The phrase begins at next_not[0] = 2 and ends at previous_not[4] + 1
     = 4: "old man".
     """
-    found = _Candidates(sentences, tokens, rules)
-    unknown = np.concatenate(([0], np.cumsum(tokens.has(lambda form: UNKNOWN_TOKEN in form))))
-    found.keep(unknown[found.end] == unknown[found.start], "unknown_token")
-    punctuation = tokens.has(is_punctuation)
-    determiner = tokens.has(lambda form: form.lower() in DETERMINERS)
-    # Constituents of punctuation only are left out whatever the options are.
-    found.keep(next_not(punctuation)[found.start] < found.end, "punctuation")
-    trimmed = punctuation if rules.strip_punctuation else np.zeros(len(punctuation), dtype=bool)
+    sentences = sentences.combine_chunks()
+    words = _Words(sentences, tokens)
+    tree = _Tree(sentences, tokens)
+    found = _Candidates(tree, rules)
+    found.keep(found.without(words.are(Class.UNKNOWN)), "unknown_token")
+    # Constituents of punctuation only, or of the end of a word, are left out whatever the options are.
+    found.keep(~found.only(words.are(Class.PUNCTUATION)), "punctuation")
+    found.keep(~found.only(words.are(Class.PUNCTUATION | Class.CLITIC)), "function_words")
+    if rules.drop_auxiliaries:
+        found.keep(~found.led_by_auxiliary(words), "auxiliary")
     whole_start, whole_end = found.start, found.end
-    found.trim(trimmed, trimmed | determiner if rules.strip_determiners else trimmed)
+    found.trim(words, rules)
     if rules.strip_punctuation:
-        pairs = _Pairs(tokens)
+        pairs = _Pairs(words, tokens)
         found.start, found.end = pairs.mend(found.start, found.end, whole_start, whole_end)
         found.keep(pairs.complete(found.start, found.end), "unbalanced")
+    pronoun = words.are(Class.PRONOUN | Class.DETERMINER | Class.PUNCTUATION)
     if rules.drop_pronouns:
-        pronoun = tokens.has(lambda form: form.lower() in PRONOUNS)
-        found.keep(next_not(pronoun | determiner | punctuation)[found.start] < found.end, "pronoun")
+        found.keep(~found.only(pronoun), "pronoun")
     if rules.drop_numbers:
-        found.keep(next_not(tokens.has(is_number))[found.start] < found.end, "number")
+        found.keep(~found.only(words.are(Class.PUNCTUATION | Class.NUMBER)), "number")
+    count = words.function | words.are(Class.PUNCTUATION | Class.NUMBER | Class.ORDINAL)
+    quantity = count | words.are(Class.UNIT | Class.DATE)
+    if rules.drop_dates:
+        date = words.are(Class.DATE) & ~words.function
+        bare = found.only(quantity) & ~found.without(words.are(Class.NUMERAL | Class.ORDINAL))
+        found.keep(~bare | found.without(date), "date")
+    if rules.drop_measures:
+        bare = found.only(quantity) & ~found.without(words.are(Class.NUMERAL))
+        found.keep(~bare | found.without(words.are(Class.UNIT)), "measure")
+    if rules.drop_function_words:
+        empty = found.only(count)
+        # Lone pronouns and numbers that are still here are wanted.
+        if not rules.drop_pronouns:
+            empty &= ~found.only(pronoun)
+        if not rules.drop_numbers:
+            empty &= ~found.only(words.are(Class.PUNCTUATION | Class.NUMBER))
+        found.keep(~empty, "function_words")
+    short = found.only(count | (words.letters < rules.min_letters)) & ~found.only(count)
+    found.keep(~short, "too_short")
     found.keep(found.end - found.start <= rules.max_tokens, "too_long")
+    if rules.drop_clauses:
+        found.keep(~tree.holds_clause()[found.row], "clause")
+    if rules.nested != "all":
+        found.keep_one_of_chain(tree.chains(words), words, outermost=rules.nested == "outermost")
     found.keep_one_label()
     hi, lo = slice_hashes(tokens.buffer, tokens.byte_start[found.start], tokens.byte_end[found.end - 1])
-    return Occurrences(found.start, found.end, found.sentence, found.label, hi, lo, found.read, found.filtered)
+    return Occurrences(
+        found.start, found.end, tree.sentence[found.row], found.label, hi, lo, found.read, found.filtered
+    )
+
+
+class _Words:
+    """What the n tokens are, by their forms and tags."""
+
+    def __init__(self, sentences: pa.Table, tokens: Tokens) -> None:
+        tag = single(sentences, "tokens").flatten().field("tag").dictionary_encode()
+        self._names: list[str] = tag.dictionary.to_pylist()
+        self._tag = tag.indices.to_numpy(zero_copy_only=False)
+        self._classes = tokens.of_forms(classes)
+        self.letters = self._classes // Class.LETTERS
+        self.function = (self._classes & self.of_tags(function_classes)) != 0
+
+    def are(self, classes: int) -> Bools:
+        """[n] which tokens are of one of these classes."""
+        return (self._classes & classes) != 0
+
+    def tagged(self, tags: frozenset[str]) -> Bools:
+        """[n] which tokens have one of these tags."""
+        return self.of_tags(lambda tag: tag in tags) != 0
+
+    def of_tags(self, value: Callable[[str], int]) -> npt.NDArray[np.int32]:
+        """[n] a value of each token's tag."""
+        return np.array([value(name) for name in self._names], np.int32)[self._tag]
+
+
+class _Tree:
+    """The n constituents of a shard as trees, each after those around it."""
+
+    def __init__(self, sentences: pa.Table, tokens: Tokens) -> None:
+        constituents = single(sentences, "constituents")
+        self.sentence = np.repeat(np.arange(len(constituents)), np.diff(offsets_of(constituents)))
+        flat = constituents.flatten()
+        first = tokens.first[self.sentence]
+        names = pa.array((*PHRASE_LABELS, *_CLAUSES))
+        self.label = pc.index_in(flat.field("label"), names).fill_null(-1).to_numpy().astype(np.int8)
+        self.start = flat.field("start_token").to_numpy().astype(np.int64) + first
+        self.end = flat.field("end_token").to_numpy().astype(np.int64) + first
+
+    def holds_clause(self) -> Bools:
+        """[n] which constituents have a clause inside. What is in a constituent comes next, until it ends."""
+        clauses = np.concatenate(([0], np.cumsum(self.label >= len(PHRASE_LABELS))))
+        behind = np.searchsorted(self.start, self.end)
+        return clauses[behind] > clauses[1:]
+
+    def chains(self, words: _Words) -> I64:
+        """[n] the outermost constituent with the same head as each.
+
+        A constituent has the head of its first child with its own label, unless a head of its own is beside its
+        children (HEAD_TAGS), or a conjunction.
+        """
+        n = len(self.start)
+        parent = self._parents()
+        # For each label, how many tokens before a place can be its head or are a conjunction.
+        heads = np.zeros((len(PHRASE_LABELS) + 1, len(words.function) + 1), dtype=np.int32)
+        auxiliary = words.are(Class.AUXILIARY) | words.tagged(MODAL_TAGS)
+        for row, name in enumerate(PHRASE_LABELS):
+            head = words.tagged(HEAD_TAGS[name] | {"CC"})
+            np.cumsum(head & ~auxiliary if name == "VP" else head, out=heads[row, 1:])
+        label = np.where(self.label < len(PHRASE_LABELS), self.label, -1)  # the last row is empty
+        own = heads[label, self.end] - heads[label, self.start]
+        child = np.flatnonzero(parent >= 0)
+        above = parent[child]
+        inside = heads[label[above], self.end[child]] - heads[label[above], self.start[child]]
+        own = own - np.bincount(above, inside, minlength=n).astype(np.int64)
+        linked = child[(label[child] == label[above]) & (own[above] == 0)]
+        top = np.arange(n)
+        above, first = np.unique(parent[linked], return_index=True)
+        top[linked[first]] = above
+        while not np.array_equal(higher := top[top], top):
+            top = higher
+        return top
+
+    def _parents(self) -> I64:
+        """[n] the constituent around each, -1 where there is none: the last one before it that is one less deep."""
+        n = len(self.start)
+        place = np.arange(n)
+        # As many are around one as began before it and have not ended.
+        ended = np.cumsum(np.bincount(self.end, minlength=int(self.end.max(initial=0)) + 1))
+        depth = place - ended[self.start]
+        order = np.argsort(depth.astype(np.int16), kind="stable")
+        keys = depth[order] * (n + 1) + order
+        parent = np.full(n, -1)
+        before = np.searchsorted(keys, keys - (n + 1)) - 1
+        parent[order] = np.where(depth[order] > 0, order[before], -1)
+        return parent
+
+
+_CLAUSES = ("S", "SBAR", "SINV", "SQ", "SBARQ")
+_NP, _VP = PHRASE_LABELS.index("NP"), PHRASE_LABELS.index("VP")
 
 
 class _Candidates:
     """The constituents of the wanted labels that may still become occurrences, as the arrays of `Occurrences`."""
 
-    def __init__(self, sentences: pa.Table, tokens: Tokens, rules: PhraseRules) -> None:
-        constituents = single(sentences.combine_chunks(), "constituents")
-        sentence = np.repeat(np.arange(len(constituents)), np.diff(offsets_of(constituents)))
-        flat = constituents.flatten()
-        label = pc.index_in(flat.field("label"), pa.array(PHRASE_LABELS)).fill_null(-1).to_numpy().astype(np.int8)
-        wanted = np.isin(label, [PHRASE_LABELS.index(each) for each in rules.labels])
-        self.label, self.sentence = label[wanted], sentence[wanted]
-        first = tokens.first[self.sentence]
-        self.start = flat.field("start_token").to_numpy()[wanted].astype(np.int64) + first
-        self.end = flat.field("end_token").to_numpy()[wanted].astype(np.int64) + first
-        self.read = len(self.label)
+    def __init__(self, tree: _Tree, rules: PhraseRules) -> None:
+        self.row = np.flatnonzero(np.isin(tree.label, [PHRASE_LABELS.index(each) for each in rules.labels]))
+        self.label, self.start, self.end = tree.label[self.row], tree.start[self.row], tree.end[self.row]
+        self.read = len(self.row)
         self.filtered: dict[str, int] = {}
+
+    def without(self, flags: Bools) -> Bools:
+        """Which candidates have no token with the flag."""
+        before = np.zeros(len(flags) + 1, dtype=np.int32)
+        np.cumsum(flags, out=before[1:])
+        return before[self.start] == before[self.end]
+
+    def only(self, flags: Bools) -> Bools:
+        """Which candidates have only tokens with the flag."""
+        return self.without(~flags)
 
     def keep(self, kept: Bools, reason: str) -> None:
         """Keep these candidates; the others are filtered for a reason."""
@@ -171,35 +302,91 @@ class _Candidates:
             self.filtered[reason] = self.filtered.get(reason, 0) + dropped
             self._take(kept)
 
-    def trim(self, trimmed: Bools, leading: Bools) -> None:
-        """Remove tokens from the ends: `trimmed` from both, `leading` from the start unless nothing else is left."""
-        self.end = previous_not(trimmed)[self.end - 1] + 1
-        start = next_not(leading)[self.start]
+    def led_by_auxiliary(self, words: _Words) -> Bools:
+        """Which candidates are verb phrases led by an auxiliary, a modal or "to"; adverbs may stand before it.
+
+        "have" and "do" are auxiliaries where the next word, past adverbs, is the verb of the phrase.
+        """
+        led = self.label == _VP
+        n = len(words.function)
+        past_adverbs = np.append(next_not(words.are(Class.PUNCTUATION) | words.tagged(ADVERB_TAGS)), (n, n))
+        first, end = past_adverbs[self.start[led]], self.end[led]
+        second = past_adverbs[first + 1]
+        auxiliary = words.tagged(MODAL_TAGS) | (words.are(Class.AUXILIARY) & ~words.tagged(NOUN_TAGS))
+        have, do = words.are(Class.HAVE), words.are(Class.DO)
+        found = _at(auxiliary & ~have & ~do, first, end)
+        for verb, tags in ((have, AFTER_HAVE), (do, AFTER_DO)):
+            found |= _at(verb, first, end) & _at(words.tagged(tags), second, end)
+        led[led] = found
+        return led
+
+    def trim(self, words: _Words, rules: PhraseRules) -> None:
+        """Remove tokens from both ends."""
+        outer = words.are(Class.PUNCTUATION * rules.strip_punctuation)
+        trailing = outer | words.are(Class.POSSESSIVE * rules.strip_possessives)
+        leading = outer | words.are(Class.CLITIC)
+        determiner = words.are(Class.DETERMINER * rules.strip_determiners)
+        whole = self.start
+        self.end = previous_not(trailing)[self.end - 1] + 1
+        start = next_not(leading | determiner)[whole]
         # A determiner alone stands for a noun: "this".
-        self.start = np.where(start < self.end, start, next_not(trimmed)[self.start])
+        self.start = np.where(start < self.end, start, next_not(leading)[whole])
+        # "a few" and "a little" are the opposite of "few" and "little"; but "a little girl" is a little girl.
+        article = (self.start > whole) & words.are(Class.ARTICLE)[self.start - 1]
+        noun = words.tagged(NOUN_TAGS | ADJECTIVE_TAGS - {"JJR"})
+        small = (self.label == _NP) & _at(noun, self.start + 1, self.end)
+        few, little = words.are(Class.FEW)[self.start], words.are(Class.LITTLE)[self.start]
+        self.start = self.start - (article & (few | (little & ~small)))
+
+    def keep_one_of_chain(self, chain: I64, words: _Words, *, outermost: bool) -> None:
+        """Keep one of the candidates with the same head: the outermost, or the base (the innermost, or a whole name).
+
+        Of the rows 4 6 7 of a chain of 10 constituents, the values are -4 -6 -7 where the outermost is wanted, and
+        otherwise 4 6 7, but 16 14 13 if all three are names: the highest value stays.
+        """
+        n = len(chain)
+        name = self.only(words.function | words.are(Class.PUNCTUATION) | words.tagged(NAME_TAGS))
+        value = -self.row if outermost else np.where(name, 2 * n - self.row, self.row)
+        best = np.full(n, -n)
+        np.maximum.at(best, chain[self.row], value)
+        self.keep(best[chain[self.row]] == value, "nested")
 
     def keep_one_label(self) -> None:
         """Keep the first label of candidates over the same words, and put them in order of the text."""
-        self._take(np.lexsort((self.label, self.end, self.start)))
-        first = np.ones(len(self.start), dtype=bool)
-        first[1:] = (self.start[1:] != self.start[:-1]) | (self.end[1:] != self.end[:-1])
+        words = (self.start << 16) + self.end - self.start
+        order = np.argsort(words * len(PHRASE_LABELS) + self.label, kind="stable")
+        self._take(order)
+        words = words[order]
+        first = np.ones(len(words), dtype=bool)
+        first[1:] = words[1:] != words[:-1]
         self.keep(first, "same_words")
 
     def _take(self, rows: I64 | Bools) -> None:
+        self.row, self.label = self.row[rows], self.label[rows]
         self.start, self.end = self.start[rows], self.end[rows]
-        self.label, self.sentence = self.label[rows], self.sentence[rows]
+
+
+def _at(flags: Bools, place: I64, end: I64) -> Bools:
+    """Whether the flags are set at places, where these are before an end."""
+    found = np.zeros(len(place), dtype=bool)
+    inside = place < end
+    found[inside] = flags[place[inside]]
+    return found
 
 
 class _Pairs:
     """Brackets and double quotes, which a phrase may hold in pairs only."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        depth = [
-            sum(form.count(each) for each in "([{") - sum(form.count(each) for each in ")]}") for form in tokens.forms
-        ]
-        quotes = [form.count('"') for form in tokens.forms]
+    def __init__(self, words: _Words, tokens: Tokens) -> None:
+        # Few tokens have one: only those are looked at.
+        place = np.flatnonzero(words.are(Class.PAIRED))
+        paired, form = np.unique(tokens.form[place], return_inverse=True)
+        forms = [tokens.forms[number] for number in paired.tolist()]
+        depth = [sum((each in "([{") - (each in ")]}") for each in form) for form in forms]
+        quotes = [form.count('"') for form in forms]
         # One more entry, for the token after the last.
-        self._depth, self._quotes = (np.append(np.array(each, np.int64)[tokens.form], 0) for each in (depth, quotes))
+        self._depth, self._quotes = np.zeros((2, len(tokens.form) + 1), dtype=np.int64)
+        self._depth[place], self._quotes[place] = (np.array(each, np.int64)[form] for each in (depth, quotes))
         self._depths, self._all_quotes = (np.cumsum(each) - each for each in (self._depth, self._quotes))
 
     def _open(self, start: I64, end: I64) -> tuple[I64, Bools]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, option, some_of
+from schemas.options import count, natural, option, some_of
 from schemas.terms import PHRASE_LABELS
 
 MOST_PHRASES = 100_000
@@ -40,8 +40,31 @@ class PhraseRules:
     lowercase: bool = option(True, flag="--keep-case", help="keep upper case")
     strip_punctuation: bool = option(True, flag="--keep-punctuation", help="keep leading and trailing punctuation")
     strip_determiners: bool = option(True, flag="--keep-determiners", help="keep leading determiners")
+    strip_possessives: bool = option(True, flag="--keep-possessives", help="keep a trailing possessive 's")
+    drop_auxiliaries: bool = option(
+        True,
+        flag="--keep-auxiliaries",
+        help="keep verb phrases that an auxiliary, a modal or to leads",
+        more="What they lead is a constituent of its own",
+    )
     drop_pronouns: bool = option(True, flag="--keep-pronouns", help="keep lone pronouns")
     drop_numbers: bool = option(True, flag="--keep-numbers", help="keep lone numbers")
+    drop_dates: bool = option(True, flag="--keep-dates", help="keep dates with a number")
+    drop_measures: bool = option(True, flag="--keep-measures", help="keep numbers with units")
+    drop_function_words: bool = option(True, flag="--keep-function-words", help="keep phrases of function words only")
+    min_letters: int = option(
+        2,
+        takes=natural,
+        flag="--min-phrase-letters",
+        metavar="N",
+        help="leave out phrases in which no word of meaning has N letters",
+    )
+    drop_clauses: bool = option(True, flag="--keep-clauses", help="keep phrases with a clause inside")
+    nested: str = option(
+        "base",
+        choices=("all", "outermost", "base"),
+        help="which to keep of nested constituents with the same head",
+    )
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def without_paragraphs(text: str, links: Collection[Link], dropped: Collection[i
     """The text without some of its lines (by number), and the remaining links at their new offsets.
 
     >>> without_paragraphs("one\\ntwo\\nthree", [Link(8, 13, "Three")], {1})
-    ('one\\nthree', [Link(start_char=4, end_char=9, target_title='Three', entity_id='')])
+    ('one\\nthree', [Link(start_char=4, end_char=9, target_title='Three', entity_id='', section='')])
     """
     kept: list[str] = []
     moved: list[Link] = []

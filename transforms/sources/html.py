@@ -2,7 +2,7 @@
 
 The HTML is Parsoid's, as in Wikimedia's HTML dumps and its REST API (mediawiki.org: "Specs/HTML"), or that of the older
 parser. The text follows the conventions of the wikitext reader (`transforms/sources/wikitext.py`), so that a corpus can
-be made from either: tables, references, navigation, notices, pictures with their captions, formulas, pronunciations and
+be made from either: tables, references, navigation, notices, pictures with their captions, pronunciations and
 coordinates are removed, and text that templates put into the prose stays.
 
 1. `_Scan` goes from tag to tag with a stack of open elements, and writes text with marks
@@ -26,16 +26,18 @@ from transforms.sources.prose import (
     BREAK,
     CLOSE,
     ENTITY,
+    FORMULA,
     GAP,
     MIDDLE,
     OPEN,
     PSEUDO_HEADING,
-    SPOKEN_MATH,
+    TABLE,
     Blocks,
     TooComplex,
     check_depth,
     close_gaps,
     entity,
+    formula,
     one_line,
     place_links,
     plain_spaces,
@@ -60,11 +62,14 @@ class Limits(NamedTuple):
 _LIMITS = Limits()
 
 
-def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMITS) -> tuple[str, tuple[Link, ...]]:
+def plain_text(
+    html: str, *, site: Site, title: str = "", left_out: frozenset[str] = frozenset(), limits: Limits = _LIMITS
+) -> tuple[str, tuple[Link, ...]]:
     """The text of a page as a reader sees it, and its links to articles, with offsets in that text.
 
     A line is a paragraph, a heading or a list item; an empty line separates paragraphs. `title` is the page's own;
-    links to its sections are left out. Raises TooComplex, also with the reason "page_too_large".
+    links to its sections are left out. `left_out` has the names of sections to leave out, in lower case. Raises
+    TooComplex, also with the reason "page_too_large".
     """
     nodes = html.count("<")
     if nodes > limits.nodes:
@@ -74,7 +79,7 @@ def plain_text(html: str, *, site: Site, title: str = "", limits: Limits = _LIMI
     text = _LIST_ENDS.sub(_between_blocks, "\n" + "".join(scan.pieces) + "\n")
     scan.pieces = []
     text = _BOLD_LINE.sub(rf"\n{_HEADING}{PSEUDO_HEADING}\1", text).translate(_WITHOUT_BOLD)
-    return place_links(_lines(close_gaps(plain_spaces(text))), scan.targets)
+    return place_links(_lines(close_gaps(plain_spaces(text)), left_out), scan.targets)
 
 
 def target_of(href: str, *, site: Site, own_title: str = "") -> str:
@@ -132,7 +137,7 @@ _CLASSES = frozenset(
 )
 _TYPES = re.compile(
     r"(?:^|\s)mw:(?:File|Image|Video|Audio|Extension/(?:ref|references|gallery|score|timeline|graph|maplink|mapframe"
-    r"|imagemap|hiero|indicator|categorytree|inputbox|phonos|chem|ce))(?![\w-])"
+    r"|imagemap|hiero|indicator|categorytree|inputbox|phonos))(?![\w-])"
 )
 _HIDDEN = re.compile(r"(?:^|[;\s])(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden)", re.IGNORECASE)
 _LONGEST_CACHED = 200
@@ -236,7 +241,7 @@ _EXPONENT = re.compile(r"\s*([-+−–]?\d+)\s*")
 _STYLED = re.compile(r"\{\\(?:display|text)style (.*)\}", re.DOTALL)
 _TEX = re.compile(r'"extsrc":"([^"\\]{0,100})"')
 _BLOCK_MARKS = re.compile(f"\n *\n|[{_HEADING}{_ITEM}{_LIST_END}]")
-_MATHS = ("mwe-math-element", "mw:Extension/math")
+_MATHS = ("mwe-math-element", "mw:Extension/math", "mw:Extension/chem", "mw:Extension/ce")
 
 
 class _Open(NamedTuple):
@@ -367,7 +372,8 @@ class _Scan:
             elif name == "a" or any(each in attributes for each in _TELLING):
                 found = _attributes(attributes)
         if self._is_left_out(name, found):
-            self._push(_Open(name, "left out"))
+            is_table = name == "table" and _CLASSES.isdisjoint(found.get("class", "").split())
+            self._push(_Open(name, "table" if is_table else "left out"))
             self._left_out = len(self._stack)
         else:
             self._open(name, found)
@@ -466,10 +472,13 @@ class _Scan:
         self._count[name] -= 1
         if not kind:
             return name
-        if kind == "left out":
+        if kind == "table":
             self._left_out = 0
-            if self._formula is not None and SPOKEN_MATH.fullmatch(self._formula):
-                self.pieces.append(self._formula.strip())
+            self.pieces.append(f"\n\n{TABLE}\n\n")
+        elif kind == "left out":
+            self._left_out = 0
+            if self._formula is not None:
+                self.pieces.append(formula(self._formula) if self._formula else FORMULA)
             elif name in _BLOCKS or name in _LISTS or name in ("table", "figure", "pre", "nav"):
                 self.pieces.append("\n\n")
             elif name not in _SILENT:
@@ -536,7 +545,7 @@ def _variant(written: str) -> str:
 # ---- Lines
 
 _LIST_ENDS = re.compile(f"{_LIST_END}[ \n{_LIST_END}]*")
-_BOLD_LINE = re.compile(f"\n{_BOLD}([^\n{_BOLD}{_BOLD_END}]+){_BOLD_END} *(?=\n)")
+_BOLD_LINE = re.compile(f"\n{_BOLD}([^\n{_BOLD}{_BOLD_END}]+){_BOLD_END}[ :{GAP}{BREAK}]*(?=\n)")
 _WITHOUT_BOLD = {ord(_BOLD): None, ord(_BOLD_END): None}
 
 
@@ -547,13 +556,15 @@ def _between_blocks(match: re.Match[str]) -> str:
     return "\n\n"
 
 
-def _lines(text: str) -> str:
+def _lines(text: str, left_out: frozenset[str]) -> str:
     """Paragraphs, headings and list items from lines with marks."""
-    blocks = Blocks()
+    blocks = Blocks(left_out)
     for raw in text.split("\n"):
         line = raw.strip()
         if not line:
             blocks.end_paragraph()
+        elif line[0] == TABLE:
+            blocks.table()
         elif line[0] == _HEADING:
             blocks.heading(int(line[1]), line[2:])
         elif line[0] == _ITEM:

@@ -170,8 +170,8 @@ def clusters(a: I64, b: I64) -> tuple[I64, I64]:
     (array([1, 2, 4, 5, 6]), array([1, 1, 1, 5, 5]))
     """
     item = np.unique(np.concatenate([a, b]))
-    first, second = np.searchsorted(item, a), np.searchsorted(item, b)
-    root = np.arange(len(item))
+    first, second = (np.searchsorted(item, each).astype(np.int32) for each in (a, b))
+    root = np.arange(len(item), dtype=np.int32)
     while len(first):
         one, other = root[first], root[second]
         apart = one != other

@@ -86,6 +86,12 @@ class ReadOptions:
     text_column: str = option(
         "text", metavar="NAME", help="the column or field of Parquet or JSON lines that holds the text"
     )
+    link_sections: str = option(
+        "drop",
+        choices=("drop", "keep"),
+        help="the sections of a wiki page that only list other pages, such as See also and External links",
+        more="Known by their names in 23 languages; in a wiki of another language nothing is dropped",
+    )
     max_page_bytes: int = option(
         4_000_000,
         takes=count,

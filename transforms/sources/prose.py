@@ -12,14 +12,16 @@ import re
 from collections.abc import Sequence
 from html.entities import html5
 
+from schemas.terms import UNKNOWN_TOKEN
 from transforms.sources.items import Link
 from transforms.sources.text import REMOVED, USELESS_JOINER, clean
 
 GAP = "\x01"  # something was dropped here
 OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link
 BREAK = "\x05"  # a line break inside a paragraph
+TABLE = "\ufdd0"  # a table was dropped here, in a line of its own; this code point is no character
 
-_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_FORGED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0]")
 
 
 class TooComplex(Exception):
@@ -45,8 +47,18 @@ def without_marks(markup: str) -> str:
 ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
 _SPACES = re.compile(r"[\t\v\f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _INVISIBLE = re.compile(f"[{''.join(character for character in REMOVED if character > '~')}]")
-SPOKEN_MATH = re.compile(r"\s*[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}\s*")
-"""A formula that can be read as words or numbers: x, E = m."""
+_SPOKEN = re.compile(r"[0-9A-Za-z][0-9A-Za-z ,.+=()/-]{0,20}")
+_MATH_SPACES = re.compile(r"\\[,;:! ]|[~\s]")
+FORMULA = UNKNOWN_TOKEN
+"""Represents a formula: a word that the text does not give. Parsers take it for a noun; no phrase contains it."""
+
+
+def formula(source: str) -> str:
+    """What a formula becomes: itself if it can be read as words or numbers (x, E = m), or FORMULA."""
+    source = _MATH_SPACES.sub(" ", source).strip()
+    if not source:
+        return GAP
+    return source if _SPOKEN.fullmatch(source) else FORMULA
 
 
 def entity(match: re.Match[str]) -> str:
@@ -76,7 +88,7 @@ def without_joiners(text: str) -> str:
 
 def one_line(anchor: str) -> str:
     """An anchor without the marks of breaks and gaps, and without blanks at its ends."""
-    return " ".join(without_joiners(anchor.replace(GAP, "").replace(BREAK, " ")).split())
+    return " ".join(without_joiners(anchor.replace(GAP, "").replace(BREAK, " ").replace(TABLE, " ")).split())
 
 
 def power(digits: str, before: str) -> str:
@@ -169,16 +181,42 @@ _PUNCTUATION = re.compile(r"[,;.)](?: |$)")
 _HAS_WORD = re.compile(r"\w")
 
 
-class Blocks:
-    """Collects blocks of lines; a heading is added when text follows under it."""
+_ONLY_FORMULA = re.compile(f"[{FORMULA} ]*{FORMULA}[ .,;:]*")
+_SENTENCE_END = re.compile(rf"""[.!?]["')\]{CLOSE}]*$""")
+_CLOSERS = tuple(",;.:)")
+_LONGEST_TITLE = 8  # words
+_LONGEST_REOPENED = 10_000  # characters; a block may be taken up again for each formula after it
 
-    def __init__(self) -> None:
+
+class Blocks:
+    """Collects blocks of lines; a heading is added when text follows under it.
+
+    A formula in a line of its own belongs to the sentence around it: it goes on with the line before, unless a sentence
+    ended there, and a line after it that begins in lower case goes on with it. The title of a table (a short line, or
+    a heading below those of sections) goes where its table went. The sections with the names `left_out` are left out.
+    """
+
+    def __init__(self, left_out: frozenset[str] = frozenset()) -> None:
         self._blocks: list[str] = []
         self._paragraph: list[str] = []
         self._items: list[str] = []
         self._headings: list[tuple[int, str]] = []
+        self._left_out = left_out
+        self._silent = 0  # the level of the section that is left out; 0 outside of one
+        self._above: list[tuple[int, str]] | None = None  # the last block's headings; None if a heading followed it
+        self._of_items = False  # whether the last block is a list
+        self._goes_on = False  # the last line is a formula
 
     def prose(self, line: str) -> None:
+        if FORMULA in line and _ONLY_FORMULA.fullmatch(line):
+            self._formula(line)
+            return
+        if self._goes_on:
+            self._goes_on = False
+            if (line[:1].islower() or line.startswith(_CLOSERS)) and self._reopened():
+                self._add(line)
+                return
+            self.end_paragraph()
         if self._items:
             self.end_paragraph()
         if self._paragraph and _PUNCTUATION.match(line):
@@ -187,34 +225,96 @@ class Blocks:
             self._paragraph.append(line)
 
     def item(self, line: str) -> None:
+        if FORMULA in line and _ONLY_FORMULA.fullmatch(line):
+            self._formula(line)
+            return
+        self._goes_on = False
         if self._paragraph:
             self.end_paragraph()
-        line = _tidy(line.replace(BREAK, " "))
-        if line:
+        if BREAK in line:
+            self._items.extend(tidy for each in line.split(BREAK) if (tidy := _tidy(each)))
+        elif line := _tidy(line):
             self._items.append(line)
 
     def heading(self, level: int, line: str) -> None:
         self.end_paragraph()
+        self._above = None
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
         line = _tidy(line.replace(BREAK, " "))
+        if level <= self._silent:
+            self._silent = 0
+        if line.rstrip(": ").lower() in self._left_out and not self._silent:
+            self._silent = level
         if line:
             self._headings.append((level, line))
+
+    def table(self) -> None:
+        """A table was dropped here."""
+        self.end_paragraph()
+        if self._headings:
+            while self._headings and self._headings[-1][0] == PSEUDO_HEADING:
+                self._headings.pop()
+        elif self._above is not None and _is_title(self._blocks[-1]):
+            del self._blocks[-1 - len(self._above) :]
+            self._headings = self._above
+        self._above = None
 
     def end_paragraph(self) -> None:
         lines = self._items
         if self._paragraph:
             lines = [tidy for line in " ".join(self._paragraph).split(BREAK) if (tidy := _tidy(line))]
-        if lines:
+        if lines and not self._silent:
             self._blocks.extend(line for _, line in self._headings)
             self._blocks.append("\n".join(lines))
-            self._headings = []
+            self._above, self._headings = self._headings, []
+            self._of_items = bool(self._items)
         self._items = []
         self._paragraph = []
 
     def text(self) -> str:
         self.end_paragraph()
         return "\n\n".join(self._blocks)
+
+    def _formula(self, line: str) -> None:
+        """Adds a line that is only a formula to the line before it."""
+        if not self._reopened():
+            return
+        last = (self._items or self._paragraph)[-1].rstrip()
+        if _SENTENCE_END.search(last):
+            self.end_paragraph()
+            return
+        if line := line.lstrip(FORMULA + " ") if last.endswith(FORMULA) else line:
+            self._add(line)
+        self._goes_on = True
+
+    def _reopened(self) -> bool:
+        """Whether the last line can go on; it may be the end of the last block, which is then taken up again."""
+        if self._paragraph or self._items:
+            return True
+        if self._above is None or len(self._blocks[-1]) > _LONGEST_REOPENED:
+            return False
+        lines = self._blocks.pop().split("\n")
+        if self._of_items:
+            self._items = lines
+        else:
+            self._paragraph = [BREAK.join(lines)]
+        del self._blocks[len(self._blocks) - len(self._above) :]
+        self._headings, self._above = self._above, None
+        return True
+
+    def _add(self, line: str) -> None:
+        if self._items:
+            glue = "" if line.startswith(_CLOSERS) else " "
+            self._items[-1] += glue + one_line(line)  # an item is tidy from the beginning
+        elif line.startswith(_CLOSERS):
+            self._paragraph[-1] = self._paragraph[-1].rstrip() + line
+        else:
+            self._paragraph.append(line)
+
+
+def _is_title(block: str) -> bool:
+    return "\n" not in block and len(block.split()) <= _LONGEST_TITLE and not _SENTENCE_END.search(block)
 
 
 def _tidy(line: str) -> str:

@@ -91,6 +91,12 @@ def expand(expansion: Expansion, content: str) -> str:
     return expansion(arguments)
 
 
+def lists_in(content: str) -> str:
+    """The lists that are given to a template as positional arguments, whatever the template does."""
+    lists = [each for each in parse_arguments(content).positional if each.startswith("*") or "\n*" in each]
+    return _separate("\n".join(lists)) if lists else ""
+
+
 # Functions from arguments to wikitext, named after their result.
 
 
@@ -109,8 +115,27 @@ def _before(prefix: str) -> Expansion:
     return lambda a: prefix + a.at(0) if a.at(0) else ""
 
 
+def _separate(block: str) -> str:
+    return f"\n\n{block}\n\n"
+
+
 def _block(a: Arguments) -> str:
-    return f"\n\n{a.at(0) or a.first_of('text', 'quote', 'content')}\n\n"
+    return _separate(a.at(0) or a.first_of("text", "quote", "content"))
+
+
+def _columns(a: Arguments) -> str:
+    """{{columns|col1=* a|col2=* b}}"""
+    return _separate("\n".join(text for name, text in a.named.items() if re.fullmatch(r"col\d", name)))
+
+
+def _equation(a: Arguments) -> str:
+    """{{NumBlk|:|<math>x</math>|1}} is a numbered equation."""
+    return f"\n: {a.at(1) or a.first_of('equation')}\n"
+
+
+def _class_of(a: Arguments) -> str:
+    """{{Lbb|Severn}} is a link to the Severn-class lifeboat."""
+    return f"[[{a.at(0)}-class lifeboat|{a.at(0)}]]" if a.at(0) else ""
 
 
 def _years(prefix: str) -> Expansion:
@@ -284,6 +309,8 @@ _TABLE: tuple[tuple[Expansion, str], ...] = (
     ('"', '-"'),
     (" ", "nbsp, space, spaces, thinsp, thin space, hair space, hairsp, gap, indent"),
     (" · ", "·, dot, middot, bullet, •, bull, sep"),
+    ("<br>", "br, break, crlf, nbr"),
+    ("\n\n", "pb, parabr, paragraph break, paragraph"),
     ("|", "!, pipe"),
     ("=", "=, equals"),
     ("×", "times"),
@@ -303,7 +330,7 @@ _TABLE: tuple[tuple[Expansion, str], ...] = (
     (0, "abbr, abbrv, tooltip, abbrlink, vanchor, visible anchor, linktext, longitem, proper name, not a typo"),
     (0, "kbd, code, codett, tt, mono, samp, var, mvar, math, sub, unicode, nastaliq, script/arabic, script/hebrew"),
     (0, "ipa, pinyin, ill, interlanguage link, illm, lang-rus, nihongo2, vr, railgauge, track gauge, oldstyledate"),
-    (0, "plainlist, flatlist, columns-list, citation needed span, cnspan, clarify span, bibleverse, vol."),
+    (0, "plainlist, plain list, flatlist, flat list, citation needed span, cnspan, clarify span, bibleverse, vol."),
     (1, "lang, wikt-lang, wt, rtl-lang, sort, fontcolor, font color, script"),
     (-1, "transl, transliteration, resize, font, fontsize, color, colour"),
     (_before("^"), "sup, e"),
@@ -351,9 +378,12 @@ _TABLE: tuple[tuple[Expansion, str], ...] = (
     (_flag, "flag, flagu, flagcountry"),
     # Blocks of prose and lists
     (_block, "quote, blockquote, block quote, cquote, quotation, bquote, centered pull quote, poemquote, poem quote"),
+    (_equation, "numblk, equation box 1"),
+    (_class_of, "lbb"),
     (_block, "verse translation, pre, pre2, block indent"),
     (_joined(", "), "hlist, comma separated entries, cslist"),
-    (_items, "ubl, unbulleted list, vunblist, bulleted list, blist, ordered list"),
+    (_items, "ubl, ublist, unbulleted list, vunblist, bulleted list, blist, ulist, ordered list, olist, numbered list"),
+    (_columns, "columns"),
     (lambda a: f"\n; {a.at(0)}\n", "term"),
     (lambda a: f"\n: {a.at(0) or a.first_of('defn')}\n", "defn"),
 )

@@ -150,7 +150,13 @@ def _item(path: str, page: _RawPage, info: SiteInfo, options: ReadOptions) -> It
         return Filtered(NOT_WIKITEXT)
     about = Page(info.dbname, page_id, title, disambiguation=_disambiguates(title, text))
     try:
-        plain, links = plain_text(text, site=info.site, max_nodes=options.max_nodes, max_depth=options.max_depth)
+        plain, links = plain_text(
+            text,
+            site=info.site,
+            left_out=info.site.link_sections if options.link_sections == "drop" else frozenset(),
+            max_nodes=options.max_nodes,
+            max_depth=options.max_depth,
+        )
     except TooComplex as refused:
         position, excerpt = f"byte {page.byte}, page {page_id}", f"{title}: {text}"[:_EXCERPT]
         return Rejected(refused.reason, position, excerpt, page=about)

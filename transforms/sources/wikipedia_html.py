@@ -198,8 +198,9 @@ def _item(line: Line, where: str, *, options: ReadOptions, exact: bool) -> Item:
         redirects=tuple(_titles(record.get("redirects"), site, MAX_REDIRECTS)),
     )
     limits = Limits(options.max_page_bytes, options.max_nodes * PAGE_FACTOR, options.max_depth)
+    left_out = site.link_sections if options.link_sections == "drop" else frozenset()
     try:
-        text, links = plain_text(html, site=site, title=title, limits=limits)
+        text, links = plain_text(html, site=site, title=title, left_out=left_out, limits=limits)
     except TooComplex as refused:
         return Rejected(
             refused.reason, f"byte {line.stored}, page {page_id}", f"{title}: {excerpt}"[:_EXCERPT], page=about

@@ -28,19 +28,20 @@ from transforms.sources.prose import (
     OPEN,
     PSEUDO_HEADING,
     SCHEME,
-    SPOKEN_MATH,
+    TABLE,
     Blocks,
     TooComplex,
     check_depth,
     close_gaps,
     entity,
+    formula,
     one_line,
     place_links,
     plain_spaces,
     power,
     without_marks,
 )
-from transforms.sources.templates import expand, expansion_of
+from transforms.sources.templates import expand, expansion_of, lists_in
 
 # Characters that are not markup (from <nowiki> or an entity) are replaced by others until the end. None of these is
 # white space to str.split.
@@ -70,6 +71,12 @@ class Site:
             "category": 14,
             **{name.lower(): key for name, key in namespaces.items()},
         }
+
+    @cached_property
+    def link_sections(self) -> frozenset[str]:
+        """The names of the sections that only list other pages."""
+        names = LINK_SECTIONS.get(self.language.partition("-")[0])
+        return frozenset(names.split(", ") if names else ())
 
     def namespace(self, title: str) -> int:
         """The key of the namespace that a title names; 0 if it names none."""
@@ -110,6 +117,20 @@ def capitalised(title: str) -> str:
     return upper + title[1:] if len(upper) == 1 and not "\u10d0" <= first <= "\u10ff" else title
 
 
+LINK_SECTIONS = {
+    "ar": "انظر أيضا, اقرأ أيضا, وصلات خارجية, روابط خارجية", "ca": "vegeu també, enllaços externs",
+    "cs": "související články, externí odkazy", "da": "se også, eksterne henvisninger, eksterne links",
+    "de": "siehe auch, weblinks, literatur", "en": "see also, external link, external links, further reading",
+    "es": "véase también, enlaces externos", "fi": "katso myös, aiheesta muualla",
+    "fr": "voir aussi, articles connexes, liens externes, lien externe", "he": "ראו גם, קישורים חיצוניים, לקריאה נוספת",
+    "hu": "lásd még, további információk, külső hivatkozások", "it": "voci correlate, collegamenti esterni",
+    "ja": "関連項目, 外部リンク", "ko": "같이 보기, 외부 링크", "nl": "zie ook, externe link, externe links",
+    "no": "se også, eksterne lenker", "pl": "zobacz też, linki zewnętrzne", "pt": "ver também, ligações externas",
+    "ru": "см. также, ссылки", "sv": "se även, externa länkar", "tr": "ayrıca bakınız, dış bağlantılar",
+    "uk": "див. також, посилання", "zh": "参见, 參見, 外部链接, 外部連結, 延伸阅读, 延伸閱讀",
+}  # fmt: skip
+"""By language, the names of the sections that only list other pages, in lower case."""
+
 FILE_ALIASES = {
     "ar": ("صورة",), "cs": ("soubor",), "da": ("billede",), "de": ("bild",), "es": ("imagen",), "fi": ("kuva",),
     "he": ("תמונה",), "it": ("immagine",), "ja": ("画像",), "nl": ("afbeelding",), "no": ("bilde",), "pl": ("grafika",),
@@ -128,11 +149,17 @@ LINK_TRAILS = {
 
 
 def plain_text(
-    wikitext: str, *, site: Site, max_nodes: int = 200_000, max_depth: int = 100
+    wikitext: str,
+    *,
+    site: Site,
+    left_out: frozenset[str] = frozenset(),
+    max_nodes: int = 200_000,
+    max_depth: int = 100,
 ) -> tuple[str, tuple[Link, ...]]:
     """The text of a page as a reader sees it, and its links, with offsets in that text.
 
-    A line is a paragraph, a heading or a list item; an empty line separates paragraphs. Raises TooComplex.
+    A line is a paragraph, a heading or a list item; an empty line separates paragraphs. `left_out` has the names of
+    sections to leave out, in lower case. Raises TooComplex.
     """
     nodes = wikitext.count("{{") + wikitext.count("[[") + wikitext.count("<") + wikitext.count("{|")
     if nodes > max_nodes:
@@ -145,7 +172,7 @@ def plain_text(
     text = _links(text, site, targets, max_depth)
     text = _BOLD_LINE.sub(rf"\n{'=' * PSEUDO_HEADING}\1{'=' * PSEUDO_HEADING}", text)
     text = _quotes(text)
-    text = _lines(close_gaps(text))
+    text = _lines(close_gaps(text), left_out)
     if _PROTECTED.search(text) or _PROTECTED.search("".join(targets)):
         text = _unprotected(text)
         targets = [_unprotected(target) for target in targets]
@@ -169,6 +196,7 @@ _OUTLINE = re.compile(
 _CLOSING_TAGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
 _TEMPLATE_NAME = re.compile(r"[^|{}<>\[\]]{0,100}")
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
+_TABLE_LINE = f"\n{TABLE}\n{GAP}"
 
 
 class _Frame:
@@ -217,7 +245,7 @@ def _outline(text: str, max_depth: int) -> str:
                 stack.append(_Frame("|"))
             elif stack and stack[-1].kind == "|":
                 stack.pop()
-                (stack[-1].pieces if stack else root).append("\n" + GAP)
+                (stack[-1].pieces if stack else root).append(_TABLE_LINE)
         elif token.startswith("<!--"):
             end = text.find("-->", position)
             position = len(text) if end < 0 else end + 3
@@ -228,7 +256,7 @@ def _outline(text: str, max_depth: int) -> str:
         elif token[1] == "/":
             if stack and stack[-1].kind == "<":
                 stack.pop()
-                (stack[-1].pieces if stack else root).append("\n" + GAP)
+                (stack[-1].pieces if stack else root).append(_TABLE_LINE)
         else:
             name = match[1].lower()
             content = ""
@@ -299,7 +327,9 @@ def _without_opener(frame: _Frame) -> list[str]:
 def _template(pieces: list[str]) -> str:
     name = _TEMPLATE_NAME.match(pieces[0]) if pieces else None
     expansion = expansion_of(name[0]) if name else None
-    return GAP if expansion is None else expand(expansion, "".join(pieces)) or GAP
+    if expansion is None:
+        return (lists_in("".join(pieces)) if any("\n*" in piece for piece in pieces) else "") or GAP
+    return expand(expansion, "".join(pieces)) or GAP
 
 
 def _parameter(pieces: list[str]) -> str:
@@ -314,9 +344,7 @@ def _opaque(name: str, content: str, attributes: str, max_depth: int) -> str:
         return _verse(content.translate(_PROTECT)) if name == "pre" else content.translate(_PROTECT)
     if name == "poem":
         return _verse(_outline(content, max_depth))
-    if name in {"math", "chem", "ce"} and SPOKEN_MATH.fullmatch(content):
-        return content.strip()
-    return GAP
+    return formula(content) if name in {"math", "chem", "ce"} else GAP
 
 
 def _verse(content: str) -> str:
@@ -428,7 +456,7 @@ def _nested_links(text: str, site: Site, targets: list[str], max_depth: int) -> 
 
 def _link(target: str, label: str | None, trail: str, site: Site, targets: list[str]) -> str:
     """What a link becomes: its anchor between the marks of a link, or only text, or nothing."""
-    written = _percent_decoded(target.replace(GAP, "").replace(BREAK, " ").strip())
+    written = _percent_decoded(target.replace(GAP, "").replace(BREAK, " ").replace(TABLE, " ").strip())
     listed = written.startswith(":")  # [[:Category:X]] is a link to the category, not membership
     written = written.lstrip(": ")
     meant = _unprotected(written)  # in a title an entity is its character
@@ -489,7 +517,7 @@ def _pipe_trick(title: str) -> str:
     return name.partition(", ")[0]
 
 
-_BOLD_LINE = re.compile(r"\n'''([^\n']+)'''[ \t]*(?=\n)")
+_BOLD_LINE = re.compile(rf"\n'''(?:'')?((?:[^\n']|'(?!'))+)(?:'')?'''[ \t:{GAP}{BREAK}]*(?=\n)")
 _RUN = re.compile(r"'{2,}")
 _ODD_RUN = re.compile(r"''''(?:''|(?!'))")
 
@@ -540,16 +568,16 @@ _HEADING = re.compile(r"(={1,7})(.+?)\1")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
 _WHOLE_LINKS = re.compile(f"[^{OPEN}{CLOSE}]*(?:{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}[^{OPEN}{CLOSE}]*){{0,100}}")
-_COLON = re.compile(f" ?: | :|({OPEN}[^{CLOSE}]*{CLOSE})")
+_COLON = re.compile(f" ?: ?|({OPEN}[^{CLOSE}]*{CLOSE})")
 
 
-def _lines(text: str) -> str:
+def _lines(text: str, left_out: frozenset[str]) -> str:
     """Paragraphs, headings and list items from lines of wikitext without brackets."""
     if "__" in text:
         text = _MAGIC_WORD.sub("", text)
     if "-{" in text:
         text = _VARIANT.sub(_variant, text)
-    blocks = Blocks()
+    blocks = Blocks(left_out)
     for raw in text.split("\n"):
         line = raw.strip()
         if not line:
@@ -562,7 +590,7 @@ def _lines(text: str) -> str:
             item = line.lstrip("*#:; ")
             if line[: len(line) - len(item)].rstrip().endswith(";"):
                 colon = next((match for match in _COLON.finditer(item) if not match[1]), None)
-                if colon:
+                if colon and colon.end() < len(item):
                     blocks.item(item[: colon.start()])
                     blocks.item(item[colon.end() :])
                 else:
@@ -571,6 +599,8 @@ def _lines(text: str) -> str:
                 blocks.item(item)
         elif first == "|" or line.startswith(("{|", "!-", "! ")) or ("!!" in line and first == "!"):
             blocks.end_paragraph()  # the rest of a table whose beginning is in a template
+        elif first == TABLE:
+            blocks.table()
         elif line.startswith("----"):
             blocks.end_paragraph()
             blocks.prose(line.lstrip("-"))

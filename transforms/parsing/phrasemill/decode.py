@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -37,6 +38,27 @@ def constituents(
             ranked = np.argsort(-scores[order[first : limits[number + 1]]], kind="stable")
             by_sentence[number] = _uncrossed(by_sentence[number], ranked.tolist())
     return by_sentence
+
+
+def without_modifiers(words: Sequence[str], tags: Sequence[str], found: list[Constituent]) -> list[Constituent]:
+    """The constituents without an ADJP over one word with a hyphen in front of a noun: "an [export-oriented] economy".
+
+    GUM, on which the network was trained, cuts words at hyphens and brackets the parts. Words that come whole have no
+    such bracket in other treebanks. After the noun and the verb it stays: "it is [non-biodegradable]".
+    """
+    modifiers = {
+        each
+        for each in found
+        if each.label == "ADJP"
+        and each.end_token - each.start_token == 1
+        and _HYPHENATED.search(words[each.start_token])
+        and each.end_token < len(tags)
+        and tags[each.end_token][:2] in ("NN", "JJ", "VB", "CD")
+    }
+    return [each for each in found if each not in modifiers] if modifiers else found
+
+
+_HYPHENATED = re.compile(r"\w-\w")
 
 
 def _cross(spans: Iterable[Constituent]) -> bool:

@@ -18,7 +18,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from transforms.parsing.interface import Constituent
-from transforms.parsing.phrasemill.decode import constituents
+from transforms.parsing.phrasemill.decode import constituents, without_modifiers
 from transforms.parsing.phrasemill.encoding import GUM, Batch, Encoder, Ints
 from transforms.parsing.phrasemill.model_file import not_a_network, read_model_file
 
@@ -88,7 +88,7 @@ class Network:
                 tags[number] = row[: len(sentences[number])]
             note(sum(len(sentences[number]) for number in chosen.tolist()), len(chosen))
         found = constituents(np.concatenate(all_spans), np.concatenate(all_scores), self.labels, len(sentences))
-        return list(map(Parse, tags, found))
+        return list(map(Parse, tags, map(without_modifiers, sentences, tags, found)))
 
     def _results(self, batches: Iterable[tuple[Ints, Batch]]) -> Iterable[_Result]:
         if self._threads == 1:
