@@ -24,7 +24,7 @@ from schemas.kind import Kind
 from schemas.manifest import Input, Manifest, read_manifest
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
-from transforms.contexts.options import Occurrences, WindowRules
+from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
@@ -202,13 +202,14 @@ def contexts(
         sentences=parsed,
         documents=texts,
     )
+    order = Order(negatives=options[NegativeRules].negatives, mask_token=cut.window.mask_token)
     return built(
         DatasetBuild(
             output=output,
             kind=kinds.contexts.KIND,
-            stages=(choose, keep, cut, Order()),
+            stages=(choose, keep, cut, order),
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
-            options=choose.settings() | cut.settings(),
+            options=choose.settings() | cut.settings() | order.settings(),
             seed=draws.seed,
         )
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
 from schemas.options import Chosen
-from transforms.contexts.options import Occurrences, WindowRules
+from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.phrases.options import PhraseRules, Vocabulary
@@ -37,7 +37,7 @@ COMMAND = Command(
     description="Raw text to masked contexts of the most frequent phrases, in triplets (Phrase-BERT).",
     output="out/contexts",
     takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
-    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary, Occurrences, WindowRules, Draws),
+    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary, Occurrences, WindowRules, NegativeRules, Draws),
     build=build,
 )
 

@@ -1,7 +1,7 @@
 """Reading a dataset directory, for trainers, tools and notebooks. Needs only pyarrow.
 
 contexts = Dataset.open("out/contexts")
-for table in contexts.tables(columns=["anchor", "positive", "negative"]):
+for table in contexts.tables(columns=["phrase", "context", "negative"]):
     ...
 """
 

@@ -81,6 +81,7 @@ class Kind:
     rejects   reasons for which they reject something for a fault
     sides     side tables, by name
     measures  distributions in the report
+    views     some of the columns, in order, by name: a configuration of that name for `datasets`
     tasks     what it is used for, in the terms of dataset hubs
     parsed    True if it comes from a parser of English, False if it was found in texts of any language
     may_be_empty  True if a run goes on without its rows: no other dataset is made from it
@@ -103,6 +104,7 @@ class Kind:
     rejects: Mapping[str, str] = field(default_factory=dict)
     sides: Mapping[str, Side] = field(default_factory=dict)
     measures: tuple[Measure, ...] = ()
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
     parsed: bool = False
     may_be_empty: bool = False

@@ -28,6 +28,7 @@ WORKER_FAULTS = {
 
 PUNCTUATION = {"punctuation": "a constituent or mention of punctuation only"}
 NUMBER = {"number": "a constituent or mention of numbers only (--keep-numbers)"}
+DATE = {"date": "a constituent or mention that is a date, a time or a part of one (--keep-dates)"}
 """Reasons for filtering that more than one kind has."""
 
 

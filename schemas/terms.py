@@ -8,6 +8,15 @@ PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
 UNKNOWN_TOKEN = "\ufffd"
 """A word of a text that the source does not give, such as WikiText's <unk>. No phrase may contain it."""
 
+NEGATIVES = {
+    "random": ("document",),
+    "same-source": ("document", "source"),
+    "same-label": ("document", "label"),
+    "same-source-and-label": ("document", "source", "label"),
+}
+"""What the negative of a context has to be, besides a context of another phrase: of another document, of the same
+source, of the same label. Where no row is all of it, the last is given up first."""
+
 RESOLUTIONS = ("qid", "redirect", "title", "NIL")
 """How the target of a mention was found (docs/mentions.md)."""
 

@@ -166,12 +166,18 @@ chance % (room + 1) => chance % np.maximum(room, 1)
 mask_start=before[own + 1] - before[edges[:-1]], => mask_start=before[own + 1] - before[edges[:-1]] + 1,
 # a window goes over the text of a rejected sentence
 (tokens.document[1:] != tokens.document[:-1]) | (between > 0) => tokens.document[1:] != tokens.document[:-1]
+# text after an unknown word is one byte off
+len(_UNKNOWN) - len(token) => len(_UNKNOWN) - len(token) + 1
 @ transforms/contexts/choosing.py tests/contexts/test_choosing.py
 # the occurrences of highest hash are kept
 np.lexsort((*ties, priority, index)) => np.lexsort((*ties, ~priority, index))
-@ transforms/contexts/negatives.py tests/contexts/test_negatives.py
+@ schemas/negatives.py tests/schemas/test_negatives.py
 # a negative may be of the same document
-(phrase,) if any_document else (phrase, document) => (phrase,)
+[keys.phrase, keys.document] if => [keys.phrase] if
+# the words of a phrase are found within longer words
+if re.match(r"\w", words) else => if not re.match(r"\w", words) else
+# the search goes on for ever
+left = left - (n - start) => left = left - 0
 @ transforms/phrases/counting.py tests/phrases/test_counting.py
 # of labels with equal counts the last is taken
 by_label.argmax(axis=0) if => len(PHRASE_LABELS) - 1 - by_label[::-1].argmax(axis=0) if

@@ -7,8 +7,9 @@ of its own (`normalise_token`, `classes`, `function_classes`, the tags) and the 
 from __future__ import annotations
 
 import itertools
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import xxhash
@@ -20,6 +21,7 @@ from transforms.phrases.normalise import Class, classes, function_classes, norma
 from transforms.phrases.options import PhraseRules
 
 Row = dict[str, Any]
+LOOK_AHEAD = 100_000
 M64 = 2**64 - 1
 
 
@@ -183,7 +185,12 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
             return "measure"
     if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
         return "function_words"
-    if all(each.letters < rules.min_letters for each in words):
+    content = [
+        each
+        for each in words
+        if not each.is_function_word and not each.is_(Class.PUNCTUATION | Class.NUMBER | Class.ORDINAL)
+    ]
+    if content and all(each.letters < rules.min_letters for each in content):
         return "too_short"
     return "too_long" if len(words) > rules.max_tokens else ""
 
@@ -429,12 +436,16 @@ def mask(text: str, window: Window, *, rules: WindowRules) -> tuple[str, int]:
             place += 1
     context, here, mask_start = "", run[first].start_char, 0
     for head, tail in sorted(masked):
-        context += one_line(text[here : run[head].start_char])
+        context += known(text[here : run[head].start_char], rules)
         if head == start:
             mask_start = len(context)
         context += rules.mask_token
         here = run[tail - 1].end_char
-    return context + one_line(text[here : run[last - 1].end_char]), mask_start
+    return context + known(text[here : run[last - 1].end_char], rules), mask_start
+
+
+def unknown_words(window: Window) -> int:
+    return sum(each.form.count("\ufffd") for each in window.run[window.first : window.last])
 
 
 def end_of(phrase: str, run: Sequence[Token], place: int, last: int) -> int:
@@ -448,9 +459,9 @@ def end_of(phrase: str, run: Sequence[Token], place: int, last: int) -> int:
     return 0
 
 
-def one_line(text: str) -> str:
-    """Line breaks as one blank."""
-    return text.replace("\n\n", "\n").replace("\n", " ")
+def known(text: str, rules: WindowRules) -> str:
+    """Line breaks as one blank, unknown words as the token."""
+    return text.replace("\n\n", "\n").replace("\n", " ").replace("\ufffd", rules.unknown_token)
 
 
 def contexts(
@@ -463,6 +474,7 @@ def contexts(
     most: int = 1,
     seed: int = 0,
     validation_rate: float = 0.0,
+    negatives: str = "random",
 ) -> tuple[list[Row], list[Row]]:
     """The rows of the contexts dataset: training and validation split, in order."""
     by_id = {row["doc_id"]: row for row in documents}
@@ -479,6 +491,8 @@ def contexts(
         rows = []
         for each in sorted(split, key=lambda each: row_key(each, seed=seed)):
             document = by_id[each.doc_id]
+            if unknown_words(around[each]) > window_rules.max_unknown_words:
+                continue
             context, mask_start = mask(document["text"], around[each], rules=window_rules)
             rows.append(
                 {
@@ -488,8 +502,6 @@ def contexts(
                     "surface": document["text"][each.start_char : each.end_char],
                     "context": context,
                     "mask_start": mask_start,
-                    "anchor": each.phrase,
-                    "positive": context,
                     "doc_id": each.doc_id,
                     "sentence_id": sentences[each.sentence]["sentence_id"],
                     "start_char": each.start_char,
@@ -498,13 +510,34 @@ def contexts(
                 }
             )
         for place, row in enumerate(rows):
-            row["negative"] = negative(row, rows[place + 1 :] + rows[:place])
+            row["negative"] = negative(row, rows[place + 1 :] + rows[:place], negatives, window_rules.mask_token)
         found.append(rows)
     return found[0], found[1]
 
 
-def negative(row: Mapping[str, Any], circle: Sequence[Mapping[str, Any]]) -> str:
-    """The context of the first row of another phrase and another document; of another phrase if there is none."""
-    others = [each for each in circle if each["phrase"] != row["phrase"]]
-    elsewhere = [each for each in others if each["doc_id"] != row["doc_id"]]
-    return next((each["context"] for each in (*elsewhere, *others)), "")
+def negative(row: Row, circle: Sequence[Row], negatives: str, mask_token: str) -> str:
+    """The context of the first row that may be the negative, with as few conditions given up as possible."""
+    conditions = ["document", *(name for name in ("source", "label") if name in negatives)]
+
+    def fulfils(other: Row, condition: str) -> bool:
+        return other["doc_id"] != row["doc_id"] if condition == "document" else other[condition] == row[condition]
+
+    for kept in range(len(conditions), -1, -1):
+        for other in circle[:LOOK_AHEAD]:
+            may_be = other["phrase"] != row["phrase"] and all(fulfils(other, each) for each in conditions[:kept])
+            if may_be and not words_in(other["context"].replace(mask_token, "\0"), row["phrase"]):
+                return other["context"]
+    return ""
+
+
+def words_in(text: str, phrase: str) -> bool:
+    """Whether the words of the phrase are in the text, in any case, and not as a part of longer words."""
+    text, phrase = (normalise_token(each, lowercase=False).casefold() for each in (text, phrase))
+    text, phrase = (unicodedata.normalize("NFC", each) for each in (text, phrase))
+    place = text.find(phrase)
+    while place >= 0:
+        edges = text[place - 1 : place] + phrase[0], phrase[-1] + text[place + len(phrase) :][:1]
+        if not any(len(edge) == 2 and all(each.isalnum() or each == "_" for each in edge) for edge in edges):
+            return True
+        place = text.find(phrase, place + 1)
+    return False

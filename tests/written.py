@@ -134,8 +134,6 @@ def context(name: str, text: str, *, frequency: int = 1, **more: Any) -> Row:
         "surface": name,
         "context": text,
         "mask_start": text.index("[MASK]"),
-        "anchor": name,
-        "positive": text,
         "negative": "another [MASK] here",
         "doc_id": "wiki:1",
         "sentence_id": "wiki:1#0",

@@ -8,13 +8,13 @@ Order           exchange by the hash of the row: the order, and the negative of 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 
 from pipelines.engine.exchange import n_ranges, read_range, read_sorted, write_parts, write_ranges
 from pipelines.engine.stage import Stage, Work, location
@@ -25,11 +25,11 @@ from schemas.keys import is_validation, row_key
 from schemas.kinds import phrases as phrases_kind
 from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
+from schemas.negatives import KEY_COLUMNS, Circle, Keys, find_negatives
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file, read_parquet
-from transforms.arrays import I64, U64
+from transforms.arrays import U64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
-from transforms.contexts.negatives import Eligible
 from transforms.contexts.options import WindowRules
 from transforms.contexts.windows import cut_contexts, read_text, runs, window_bounds
 from transforms.phrases.occurrences import find_occurrences, read_tokens
@@ -41,7 +41,7 @@ ROW_GROUP = 8_192
 
 KEPT = pa.schema(
     [
-        *(field for field in CHOSEN if field.name != "priority"),
+        *(field for field in CHOSEN if field.name not in ("phrase_index", "priority")),
         ("phrase", pa.string()),
         ("label", pa.string()),
         ("frequency", pa.int64()),
@@ -53,12 +53,10 @@ CUT = pa.schema(
     [
         ("key_hi", pa.uint64()),
         ("key_lo", pa.uint64()),
-        ("phrase_index", pa.int64()),
-        ("document", pa.int64()),
-        *(field for field in CONTEXTS if field.name not in ("anchor", "positive", "negative")),
+        *(field for field in CONTEXTS if field.name != "negative"),
     ]
 )
-"""A context without its negative. `document` is a hash of the document's id; the key is `row_key`."""
+"""A context without its negative; the key is `row_key`."""
 
 
 class PhraseRange(NamedTuple):
@@ -171,6 +169,7 @@ class Keep(Stage):
     """Reduce of the exchange by phrase: the m occurrences of lowest hash of all, by the unit of their documents."""
 
     name: ClassVar[str] = "keep"
+    version: ClassVar[int] = 2
     Unit: ClassVar[type] = PhraseRange
 
     contexts_per_phrase: int
@@ -205,6 +204,7 @@ class Cut(Stage):
 
     name: ClassVar[str] = "cut"
     counts: ClassVar[str] = "occurrences"
+    version: ClassVar[int] = 2
     Unit: ClassVar[type] = CutShards
 
     window: WindowRules
@@ -254,16 +254,14 @@ class Cut(Stage):
         with parquet_file(Folder(self.documents), documents_path) as reader:
             columns = ["doc_id", "source", "title", "url", "licence", "text"]
             documents = reader.read(columns=columns, use_threads=False).combine_chunks()
-        text = read_text(tokens, documents)
+        text = read_text(tokens, documents, unknown_token=self.window.unknown_token)
         low, high = runs(tokens, text)
         sentence, start, end = (
             kept.column(name).to_numpy().astype(np.int64) for name in ("sentence", "start_token", "end_token")
         )
         start, end = start + tokens.first[sentence], end + tokens.first[sentence]
-        start_char, end_char = tokens.start_char[start], tokens.end_char[end - 1]
-        owner = documents.drop_columns("text").take(pa.array(text.document[sentence]))
-        doc_id = owner.column("doc_id").to_pylist()
-        key_hi, key_lo = self._row_keys(doc_id, start_char.tolist(), kept.column("phrase").to_pylist())
+        doc_id = documents.column("doc_id").take(pa.array(text.document[sentence])).to_pylist()
+        key_hi, key_lo = self._row_keys(doc_id, tokens.start_char[start].tolist(), kept.column("phrase").to_pylist())
         first, last = window_bounds(
             start,
             end,
@@ -272,19 +270,25 @@ class Cut(Stage):
             rules=self.window,
             chance=(key_lo >> np.uint64(1)).astype(np.int64),
         )
+        known = np.flatnonzero(text.unknown_words(first, last) <= self.window.max_unknown_words)
+        if len(known) < len(start):
+            write.ledger.filtered["unknown_words"] += len(start) - len(known)
+            kept = kept.take(pa.array(known))
+            sentence, start, end, first, last = (each[known] for each in (sentence, start, end, first, last))
+            key_hi, key_lo = key_hi[known], key_lo[known]
+        owner = documents.drop_columns("text").take(pa.array(text.document[sentence]))
+        doc_id = owner.column("doc_id").to_pylist()
         cut = cut_contexts(tokens, text, start, end, first, last, rules=self.window)
         sentence_start = sentences.column("start_char").to_numpy()[sentence].tolist()
-        hashes = {each: xxhash.xxh3_64_intdigest(each.encode()) >> 1 for each in set(doc_id)}
         columns_of_rows = {
             "key_hi": key_hi,
             "key_lo": key_lo,
-            "document": [hashes[each] for each in doc_id],
             **cut._asdict(),
             "sentence_id": [f"{each}#{at}" for each, at in zip(doc_id, sentence_start, strict=True)],
-            "start_char": start_char,
-            "end_char": end_char,
+            "start_char": tokens.start_char[start],
+            "end_char": tokens.end_char[end - 1],
             **{name: owner.column(name) for name in ("doc_id", "source", "title", "url", "licence")},
-            **{name: kept.column(name) for name in ("phrase_index", "phrase", "label", "frequency")},
+            **{name: kept.column(name) for name in ("phrase", "label", "frequency")},
         }
         licences = dict(zip(doc_id, owner.column("licence").to_pylist(), strict=True))
         write.counters.update(f"licence:{licence}" for licence in licences.values())
@@ -315,14 +319,17 @@ def split_role(kind: str, split: str) -> str:
 class Order(Stage):
     """Reduce of the exchange by row: a shard of the dataset in hash order, each row with its negative.
 
-    The negative of a row is the context of the next row, in hash order, with another phrase and another document. The
-    search continues in the next shards, and after the last one in the first. If there is no such row, the next row
-    with another phrase is enough. If the split has only one phrase, the negative is empty.
+    `schemas/negatives.py` says which row that is. The search continues in the next shards, and after the last one in
+    the first.
     """
 
     name: ClassVar[str] = "order"
     counts: ClassVar[str] = "contexts"
+    version: ClassVar[int] = 2
     Unit: ClassVar[type] = RowRange
+
+    negatives: str
+    mask_token: str
 
     def plan(self, work: Work) -> list[RowRange]:
         units = work.units("cut")
@@ -333,61 +340,42 @@ class Order(Stage):
         with write.part(0.4):
             circle = _Circle(write, unit)
         table = circle.own
-        negative = [""] * table.num_rows
-        with write.part(0.6):
-            missing = circle.fill(negative, np.arange(table.num_rows), any_document=False)
-        with write.part(0.2):
-            missing = circle.fill(negative, missing, any_document=True)
-        if len(missing):
-            write.counters["without_negative"] += len(missing)
-        triplet = {
-            "anchor": table.column("phrase"),
-            "positive": table.column("context"),
-            "negative": pa.array(negative, pa.string()),
-        }
-        columns = [triplet[name] if name in triplet else table.column(name) for name in CONTEXTS.names]
+        phrases = table.column("phrase").to_pylist()
+        with write.part():
+            negative, counters = find_negatives(
+                circle, unit.number, phrases, negatives=self.negatives, mask=self.mask_token
+            )
+        write.counters.update(counters)
+        columns = [
+            pa.array(negative, pa.string()) if name == "negative" else table.column(name) for name in CONTEXTS.names
+        ]
         write.ledger.read += table.num_rows
         write.ledger.written += table.num_rows
         write.table(unit.split, pa.table(columns, schema=CONTEXTS), row_group_rows=ROW_GROUP)
 
 
-class _Circle:
-    """The rows of a split as a circle: in hash order from a unit's own range on, round to that range again."""
+class _Circle(Circle):
+    """The ranges of a split; the unit's own stays in memory."""
 
     def __init__(self, write: TaskWriter, unit: RowRange) -> None:
-        self._write, self._unit = write, unit
+        self._write, self._number = write, unit.number
         self._files = write.work.files("cut", split_role("cut", unit.split))
+        self.ranges = unit.ranges
         self.own = self._range(unit.number, CUT)
 
-    def fill(self, negative: list[str], seeking: I64, *, any_document: bool) -> I64:
-        """Fill in the negatives of the own rows `seeking`; returns the rows that have none.
+    def keys(self, number: int) -> Keys:
+        return Keys.of(self.own if number == self._number else self._range(number, _CUT_KEYS))
 
-        Of ranges 0 1 2, range 1 reads 1 2 0 and then 1 again. Rows 0 1 2 of range 1 have the phrases a b b, each row
-        its own document; the rows of 2 and 0 are of phrase b. In range 1, from the row after each: row 0 finds row 1,
-        rows 1 and 2 find none. They find none in 2 and 0 either. In range 1 again, from its first row, both find row 0.
-        """
-        phrase, document = (self.own.column(name).to_numpy() for name in ("phrase_index", "document"))
-        start = seeking + 1
-        for step in self._write.each(range(self._unit.ranges + 1)):
-            if not len(seeking):
-                break
-            index = (self._unit.number + step) % self._unit.ranges
-            keys = self.own if index == self._unit.number else self._range(index, _CUT_KEYS)
-            others = (keys.column(name).to_numpy() for name in ("phrase_index", "document"))
-            place = Eligible(*others, any_document=any_document).first(phrase[seeking], document[seeking], start)
-            found = place < keys.num_rows
-            if found.any():
-                table = self.own if index == self._unit.number else self._range(index, _CUT_CONTEXTS)
-                contexts = table.column("context").take(pa.array(place[found])).to_pylist()
-                for row, context in zip(seeking[found].tolist(), contexts, strict=True):
-                    negative[row] = context
-            seeking = seeking[~found]
-            start = np.zeros(len(seeking), dtype=np.int64)
-        return seeking
+    def contexts(self, number: int) -> pa.ChunkedArray:
+        table = self.own if number == self._number else self._range(number, _CUT_CONTEXTS)
+        return table.column("context")
+
+    def each(self, numbers: Sequence[int]) -> Iterable[int]:
+        return self._write.each(numbers, 0.6)
 
     def _range(self, index: int, schema: pa.Schema) -> pa.Table:
         return read_sorted(self._write.work.folder, self._write.each(self._files), index, schema)
 
 
-_CUT_KEYS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", "phrase_index", "document")])
+_CUT_KEYS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", *KEY_COLUMNS)])
 _CUT_CONTEXTS = pa.schema([CUT.field(name) for name in ("key_hi", "key_lo", "context")])

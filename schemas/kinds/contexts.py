@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 
 from schemas.checks import (
-    I64,
-    U64,
     Broken,
     Check,
     InSplit,
@@ -37,8 +34,9 @@ from schemas.keys import row_key
 from schemas.kind import Kind, Problem, Source, equal
 from schemas.manifest import Manifest, Shard
 from schemas.measures import frequency_by_rank, share_before, value, words
+from schemas.negatives import KEY_COLUMNS, WITHOUT, Circle, Keys, find_negatives, given_up
 from schemas.shown import Row, Shown, cut, passage, web_address
-from schemas.terms import PHRASE_LABELS
+from schemas.terms import NEGATIVES, PHRASE_LABELS, UNKNOWN_TOKEN
 
 CONTEXTS = schema(
     "Context",
@@ -48,9 +46,7 @@ CONTEXTS = schema(
     column("surface", pa.string(), "the phrase as it stands in the document: text[start_char:end_char]"),
     column("context", pa.string(), "the window of the document's text with the phrase replaced by the mask"),
     column("mask_start", pa.uint32(), "where this occurrence's mask stands in `context`, in code points"),
-    column("anchor", pa.string(), "the phrase (Phrase-BERT's p)"),
-    column("positive", pa.string(), "the phrase's own masked context (c+)"),
-    column("negative", pa.string(), "another phrase's masked context, from another document where there is one (c-)"),
+    column("negative", pa.string(), "another phrase's masked context, from another document where there is one"),
     term("doc_id", "the document"),
     column("sentence_id", pa.string(), "the sentence of the occurrence"),
     column("start_char", pa.uint32(), "start of the surface in the document's text"),
@@ -72,9 +68,6 @@ def _rules(table: pa.Table, mask: str) -> Iterator[Broken]:
     yield is_empty(table, "phrase", show)
     yield is_not_one_of(table, "label", PHRASE_LABELS, show)
     yield Broken("the frequency is below 1", where(pc.less(table.column("frequency"), 1)), show)
-    for name, same in (("anchor", "phrase"), ("positive", "context")):
-        other = where(pc.not_equal(table.column(name), table.column(same)))
-        yield Broken(f"{name} is not the {same}", other, show)
     yield Broken(
         "there is no mask at mask_start",
         where([not context.startswith(mask, at) for context, at in zip(contexts, places, strict=True)]),
@@ -115,145 +108,53 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
         ),
         Ordered("the row is not after the one before it, by hash", lambda table: _keys(table, seed), _show_row),
         Licences(manifest),
-        Negatives(manifest),
+        *([Negatives(manifest)] if manifest.options["negatives"] in NEGATIVES else []),
     )
 
 
-_WAITING = np.dtype([(name, np.uint64) for name in ("phrase", "document", "context", "negative", "shard", "row")])
-
-
 class Negatives(Check):
-    """The negative of a row is the context of the next row with another phrase and another document.
+    """The negatives are those of `schemas/negatives.py`, and so is how often a condition was given up."""
 
-    The rows of a split are a circle, in order of their hashes. If no row has another document, another phrase is
-    enough; if there is none either, the negative is empty. A row waits, as hashes, for the row group with its negative.
-
-    Rows of the phrases a a b c, all of different documents: the first and the second wait for the third, whose context
-    is the negative of both. The third row finds the fourth, and the fourth the first.
-    """
-
-    RULE = "the negative is not the context of the next row of another phrase and document"
+    RULE = "the negative is not the context of the next row that may be it (docs/contexts.md)"
 
     def __init__(self, manifest: Manifest) -> None:
-        self._said = manifest.counter("without_negative")
-        self._splits: dict[str, _Circle] = {}
-
-    def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        self._splits.setdefault(split, _Circle()).add(group)
-        yield from ()
+        self._manifest = manifest
+        self._mask, self._negatives = str(manifest.options["mask_token"]), str(manifest.options["negatives"])
+        self._found: Counter[str] = Counter()
 
     def end(self, dataset: Dataset) -> Iterator[Violation]:
-        for circle in self._splits.values():
-            yield from circle.end(dataset, self.RULE)
+        for shards in self._manifest.splits.values():
+            circle = _Shards(dataset, shards)
+            for number, shard in enumerate(shards):
+                own = dataset.table(shard, columns=["phrase", "negative"])
+                expected, counters = find_negatives(
+                    circle, number, own.column("phrase").to_pylist(), negatives=self._negatives, mask=self._mask
+                )
+                self._found += counters
+                wrong = where(pc.not_equal(own.column("negative"), pa.array(expected, pa.string())))
+                if len(wrong):
+                    row = int(wrong[0])
+                    found = quoted(own.column("negative")[row].as_py())
+                    yield Violation(shard, self.RULE, wrong, f"{found}, not {quoted(expected[row])}")
 
     def totals(self) -> Iterator[Problem]:
-        without = sum(each.without for each in self._splits.values())
-        if without != self._said:
-            yield "", f"{without:,} rows can have no negative; the manifest counts {self._said:,} (without_negative)"
+        for name in (*map(given_up, reversed(NEGATIVES[self._negatives])), WITHOUT):
+            if self._found[name] != (said := self._manifest.counter(name)):
+                yield "", f"{self._found[name]:,} rows count as {quoted(name)}; the manifest says {said:,}"
 
 
-class _Circle:
-    """The rows of one split, in order, and those that wait for their negatives."""
+class _Shards(Circle):
+    """The shards of a split."""
 
-    def __init__(self) -> None:
-        self._shards: list[Shard] = []
-        self._waiting = np.empty(0, _WAITING)
-        self._wrong: list[npt.NDArray[Any]] = []
-        self.without = 0
+    def __init__(self, dataset: Dataset, shards: Sequence[Shard]) -> None:
+        self._dataset, self._shards = dataset, shards
+        self.ranges = len(shards)
 
-    def add(self, group: RowGroup) -> None:
-        """Add the next rows of the split."""
-        if not self._shards or self._shards[-1] != group.shard:
-            self._shards.append(group.shard)
-        self._pass(self._rows(group, len(self._shards) - 1))
+    def keys(self, number: int) -> Keys:
+        return Keys.of(self._dataset.table(self._shards[number], columns=KEY_COLUMNS))
 
-    def _rows(self, group: RowGroup, shard: int) -> npt.NDArray[Any]:
-        rows = np.zeros(group.table.num_rows, _WAITING)
-        for name in ("phrase", "document", "context", "negative"):
-            rows[name] = hashes(group.table.column("doc_id" if name == "document" else name))
-        rows["shard"], rows["row"] = shard, np.arange(len(rows)) + group.first_row
-        return rows
-
-    def _pass(
-        self, rows: npt.NDArray[Any], *, joining: npt.NDArray[np.bool_] | None = None, any_document: bool = False
-    ) -> None:
-        """Look among `rows` for the negatives of the waiting rows and of `rows` themselves, or only those `joining`.
-
-        Compares the negatives that are found. The rows without one are the waiting rows from now on.
-        """
-        if joining is None:
-            joining = np.ones(len(rows), dtype=bool)
-        seekers = np.concatenate([self._waiting, rows[joining]])
-        start = np.concatenate([np.zeros(len(self._waiting), np.int64), np.flatnonzero(joining) + 1])
-        place = next_eligible(rows, seekers, start, ("phrase",) if any_document else ("phrase", "document"))
-        found = place < len(rows)
-        answered = seekers[found]
-        self._wrong.append(answered[answered["negative"] != rows["context"][place[found]]])
-        self._waiting = seekers[~found]
-
-    def end(self, dataset: Dataset, rule: str) -> Iterator[Violation]:
-        """Close the circle: read the first rows again for the rows that still wait.
-
-        Rows that have gone round without a row of another document go round twice more, looking for another phrase
-        only: first each from its own place to the end, then from the first row on.
-        """
-        self._go_round(dataset)
-        if len(self._waiting):
-            lonely = np.sort(self._waiting, order=["shard", "row"])
-            self._waiting = lonely[:0]
-            self._go_round(dataset, joining=lonely)
-            self._go_round(dataset, any_document=True)
-        self.without = len(self._waiting)
-        self._wrong.append(self._waiting[self._waiting["negative"] != xxhash.xxh3_64_intdigest(b"")])
-        wrong = np.concatenate(self._wrong)
-        for number in np.unique(wrong["shard"]).tolist():
-            rows = np.sort(wrong["row"][wrong["shard"] == number].astype(np.int64))
-            yield Violation(self._shards[number], rule, rows, "")
-
-    def _go_round(
-        self, dataset: Dataset, *, joining: npt.NDArray[Any] | None = None, any_document: bool = False
-    ) -> None:
-        for number, shard in enumerate(self._shards):
-            for group in dataset.row_groups(shard, columns=["phrase", "doc_id", "context", "negative"]):
-                if joining is None and not len(self._waiting):
-                    return
-                rows = self._rows(group, number)
-                own = np.zeros(len(rows), dtype=bool)
-                if joining is not None:
-                    own = np.isin(rows["row"], joining["row"][joining["shard"] == number])
-                self._pass(rows, joining=own, any_document=any_document or joining is not None)
-
-
-def next_eligible(rows: npt.NDArray[Any], seekers: npt.NDArray[Any], start: I64, keys: tuple[str, ...]) -> I64:
-    """For each seeker the first of `rows` from `start` on that differs from it in all keys; len(rows) if none does.
-
-    Rows of the phrases a a b in the documents 1 2 2, and a seeker of phrase a and document 2: row 0 has its phrase, so
-    the search goes to the end of that run, row 2. That row has its document; its run ends at 3: there is none.
-    """
-    ends = {key: _run_ends(rows[key]) for key in keys}
-    place = start.copy()
-    seeking = np.flatnonzero(place < len(rows))
-    while len(seeking):
-        here = place[seeking]
-        beyond = here
-        for key in keys:
-            # A run of rows with one key is skipped in one step: a corpus may be a single document.
-            same = rows[key][here] == seekers[key][seeking]
-            beyond = np.maximum(beyond, np.where(same, ends[key][here], here))
-        place[seeking] = beyond
-        seeking = seeking[(beyond > here) & (beyond < len(rows))]
-    return place
-
-
-def _run_ends(key: U64) -> I64:
-    """[n] the end of the run of equal values that each row is in.
-
-    >>> _run_ends(np.array([7, 7, 9, 7], np.uint64))
-    array([2, 2, 3, 4])
-    """
-    last = np.append(key[1:] != key[:-1], True)[: len(key)]
-    ends = np.flatnonzero(last) + 1
-    return np.repeat(ends, np.diff(ends, prepend=0))
+    def contexts(self, number: int) -> pa.ChunkedArray:
+        return self._dataset.table(self._shards[number], columns=["context"]).column("context")
 
 
 # ---- Against the documents
@@ -267,7 +168,7 @@ _LINE_BREAK = re.compile(r"\s*\n\s*")
 
 
 def _check_source(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
-    mask = str(dataset.manifest.options["mask_token"])
+    tokens = tuple(str(dataset.manifest.options[name]) for name in ("mask_token", "unknown_token"))
     chunk: list[RowGroup] = []
     held = 0
     for shard in dataset.shards():
@@ -275,13 +176,13 @@ def _check_source(dataset: Dataset, documents: Dataset) -> Iterator[Violation]:
             chunk.append(group)
             held += group.table.nbytes
             if held >= CHUNK_BYTES:
-                yield from _chunk(chunk, documents, mask)
+                yield from _chunk(chunk, documents, *tokens)
                 chunk, held = [], 0
     if chunk:
-        yield from _chunk(chunk, documents, mask)
+        yield from _chunk(chunk, documents, *tokens)
 
 
-def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Violation]:
+def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str, unknown: str) -> Iterator[Violation]:
     """Check the contexts of some row groups, one shard of documents after the other.
 
     Contexts are sorted by a hash of their document, so those of a document are a range: with the sorted hashes 3 3 5 8,
@@ -310,7 +211,7 @@ def _chunk(chunk: list[RowGroup], documents: Dataset, mask: str) -> Iterator[Vio
         for row, phrase, surface, context, mask_start, doc_id, start, end, *origin in contexts:
             text, *expected = by_id[doc_id]
             around = (context[:mask_start], context[mask_start + len(mask) :])
-            for rule, detail in _problems(text, start, end, surface, around, mask):
+            for rule, detail in _problems(text, start, end, surface, around, mask, unknown):
                 wrong.add(rule, row, f"{quoted(phrase)} in {quoted(doc_id)}: {detail}")
             if origin != expected:
                 detail = f"{quoted(doc_id)}: {origin} instead of {expected}"
@@ -328,18 +229,19 @@ def _lists(table: pa.Table, names: list[str]) -> list[list[Any]]:
 
 
 def _problems(
-    text: str, start: int, end: int, surface: str, around: tuple[str, str], mask: str
+    text: str, start: int, end: int, surface: str, around: tuple[str, str], mask: str, unknown: str
 ) -> Iterator[tuple[str, str]]:
     """The rules that a context breaks, each with what is wrong. `around`: the context before and after its mask."""
     if text[start:end] != surface and _quick_line(text[start:end]) != surface:
         detail = f"{quoted(surface)}, in the document {quoted(text[start:end])}"
         yield "the surface is not at start_char in the document", detail
-    # Up to the nearest other masks, the context is the document's text, with a space for each line break.
+    # Up to the nearest other masks, the context is the document's text, with a space for each line break and a token
+    # for each unknown word.
     before, after = around[0].rpartition(mask)[2], around[1].partition(mask)[0]
     if text.endswith(before, 0, start) and text.startswith(after, end):
         return
-    text_before = text[max(start - 2 * len(before) - 2, 0) : start]
-    text_after = text[end : end + 2 * len(after) + 2]
+    text_before = text[max(start - 2 * len(before) - 2, 0) : start].replace(UNKNOWN_TOKEN, unknown)
+    text_after = text[end : end + 2 * len(after) + 2].replace(UNKNOWN_TOKEN, unknown)
     if not any(
         one_line(text_before).endswith(before) and one_line(text_after).startswith(after)
         for one_line in (_quick_line, _one_line)
@@ -362,12 +264,26 @@ def _one_line(text: str) -> str:
 
 
 def _sums(manifest: Manifest) -> Iterator[Problem]:
+    if manifest.options["negatives"] not in NEGATIVES:
+        yield "", f"options.negatives is {manifest.options['negatives']!r}, not one of {', '.join(NEGATIVES)}"
     yield from equal(manifest.rows, manifest.last_written, "rows, and contexts that the last stage wrote")
     if manifest.has("cut"):
         cut_ = manifest.ledger("cut")
         what = "contexts that were cut, and those that the last stage wrote"
         yield from equal(cut_.written, manifest.last_written, what)
         yield from equal(cut_.read, manifest.counter("selected"), "occurrences that cut read, and those selected")
+
+
+_GIVEN_UP = {"label": "of another label", "source": "of another source", "document": "of the same document"}
+
+
+def _notes(manifest: Manifest) -> Iterator[str]:
+    """How many negatives are not what they should be."""
+    found = {what: manifest.counter(given_up(condition)) for condition, what in _GIVEN_UP.items()}
+    found["missing"] = manifest.counter(WITHOUT)
+    if any(found.values()):
+        said = ", ".join(f"{n:,} {what}" for what, n in found.items() if n)
+        yield f"negatives: {said}: no other was found (docs/contexts.md)"
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
@@ -388,8 +304,9 @@ KIND = Kind(
     show=show,
     source=Source("Document", "offsets", _check_source),
     checks=_checks,
-    options={"mask_token": str, "validation_rate": float},
+    options={"mask_token": str, "unknown_token": str, "negatives": str, "validation_rate": float},
     sums=_sums,
+    notes=_notes,
     measures=(
         words("Length of a phrase", "phrase"),
         value("Label", "contexts", "label"),
@@ -399,10 +316,12 @@ KIND = Kind(
         value("Source", "contexts", "source"),
         value("Licence", "contexts", "licence"),
     ),
+    views={"triplets": ("phrase", "context", "negative")},
     tasks=("sentence-similarity", "feature-extraction", "fill-mask"),
     parsed=True,
     filters={
         "not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent (--max-phrases, "
-        "--min-frequency)"
+        "--min-frequency)",
+        "unknown_words": "a context with more unknown words than --max-unknown-words",
     },
 )

@@ -37,7 +37,7 @@ from schemas.dataset import Dataset
 from schemas.kind import Kind, Source
 from schemas.manifest import Manifest
 from schemas.measures import rows_by_rank, share_before, value, words
-from schemas.reasons import NUMBER, PUNCTUATION
+from schemas.reasons import DATE, NUMBER, PUNCTUATION
 from schemas.shown import Piece, Row, Shown, cut, passage, web_address
 from schemas.terms import ORIGINS, RESOLUTIONS
 
@@ -331,7 +331,7 @@ KIND = Kind(
         "whole_sentence": "a mention that is its whole sentence, but for punctuation (--keep-whole-sentences)",
         "long_sentence": "a mention in a sentence longer than --max-sentence-words",
         "long_mention": "a mention longer than --max-mention-words",
-        "date": "a mention that is a date, a year or a part of one (--keep-dates)",
+        **DATE,
         "list_page": "a mention on a list, index or disambiguation page (--keep-lists)",
         "to_disambiguation": "a link to a disambiguation page: no entity is meant (--keep-disambiguation)",
         "to_list_page": "a link to a list or index without one of its sections: no entity is meant (--keep-to-lists)",

@@ -30,7 +30,7 @@ from schemas.dataset import RowGroup
 from schemas.kind import Kind, Problem, equal
 from schemas.manifest import Manifest
 from schemas.measures import frequency_by_row, value, words
-from schemas.reasons import NUMBER, PUNCTUATION
+from schemas.reasons import DATE, NUMBER, PUNCTUATION
 from schemas.shown import Row, Shown, plain_row
 from schemas.terms import PHRASE_LABELS, STRAIGHT_QUOTES
 
@@ -209,10 +209,10 @@ KIND = Kind(
         "pronoun": "a lone pronoun or determiner (--keep-pronouns)",
         **NUMBER,
         "auxiliary": "a verb phrase that an auxiliary, a modal or to leads (--keep-auxiliaries); what it leads counts",
-        "date": "a date or a time: numbers with a month, a century, a decade, o'clock (--keep-dates)",
+        **DATE,
         "measure": "numbers with units (--keep-measures)",
         "function_words": "a constituent of function words and numbers only (--keep-function-words)",
-        "too_short": "a constituent without a word of two letters or digits (--min-phrase-letters)",
+        "too_short": "a constituent of letters and initials (--min-phrase-letters)",
         "too_long": "a constituent longer than --max-phrase-tokens",
         "clause": "a constituent with a clause inside (--keep-clauses)",
         "nested": "a constituent with the same head as another, which is counted (--nested)",

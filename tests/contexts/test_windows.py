@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import mine, shard
 
+from schemas.dataset_checks import check_dataset
 from schemas.keys import is_validation, row_key
+from schemas.manifest import read_manifest
+from schemas.storage.folder import Folder
 from transforms.contexts.options import WindowRules
 from transforms.contexts.windows import window_bounds
 
@@ -56,6 +59,34 @@ def test_masks(tmp_path, document, phrase, context):
     assert row["context"] == context
     assert row["context"][row["mask_start"] :].startswith("[MASK]")
     assert mined.documents[0]["text"][row["start_char"] : row["end_char"]] == row["surface"]
+
+
+@pytest.mark.parametrize(
+    ("document", "context"),
+    [
+        ("the \ufffd saw [NP Tom]", "the [UNK] saw [MASK]"),
+        ("[NP Tom] saw \ufffd ~'s \ufffd ~.\n\n\ufffd fled", "[MASK] saw [UNK]'s [UNK]. [UNK] fled"),
+        # each character, also within a word and after others of several bytes
+        ("é caf\ufffd ~\ufffd\ufffd 😀 [NP Tom]", "é caf[UNK][UNK][UNK] 😀 [MASK]"),
+        ("\ufffd\n\n\ufffd\n[NP é] \ufffd É", "[UNK] [UNK] [MASK] [UNK] [MASK]"),
+    ],
+)
+@pytest.mark.parametrize("token", ["[UNK]", "<unk>", "\ufffd", "?", "ein unbekanntes Wört"])
+def test_unknown_words(tmp_path, document, context, token):
+    (row,) = mine(tmp_path, [shard({"d": document})], "--unknown-token", token).train
+    assert row["context"] == context.replace("[UNK]", token)
+    assert row["context"][row["mask_start"] :].startswith("[MASK]")
+
+
+@pytest.mark.parametrize(("most", "contexts"), [(0, 1), (1, 2), (2, 2), (3, 3)])
+def test_contexts_with_too_many_unknown_words_are_left_out(tmp_path, most, contexts):
+    documents = {"d": "\ufffd [NP x] \ufffd\ufffd", "e": "a [NP y] b", "f": "a\ufffd [NP z]"}
+    mined = mine(tmp_path, [shard(documents)], f"--max-unknown-words={most}", "--validation-rate=0.3")
+    assert len(mined.contexts) == contexts
+    cut = read_manifest(Folder(str(tmp_path / "contexts"))).stage("cut").ledger
+    assert cut is not None
+    assert (cut.read, cut.written, cut.filtered["unknown_words"]) == (3, contexts, 3 - contexts)
+    assert not list(check_dataset(str(tmp_path / "contexts")))
 
 
 def test_other_occurrences_are_kept_on_request(tmp_path):

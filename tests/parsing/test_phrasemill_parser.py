@@ -78,12 +78,12 @@ def is_tree(parse: Parse, words: int) -> bool:
 )
 def test_sentences_with_their_constituents_and_tags(parser: PhrasemillParser, brackets: str, tags: str) -> None:
     text, tokens, constituents = literal(brackets)
-    starts, ends = map(list, zip(*tokens, strict=True))
+    starts, ends, _ = map(list, zip(*tokens, strict=True))
     expected = ParsedSentence(0, len(text), starts, ends, tags.split(), [Constituent(*each) for each in constituents])
     assert parser.parse_texts([text]) == [[expected]]
     (tree,) = parser.trees(text)
     assert tree is not None
-    assert tree.leaves() == [text[start:end] for start, end in tokens]
+    assert tree.leaves() == [text[start:end] for start, end, _ in tokens]
     assert [tag for _, tag in tree.pos()] == tags.split()
     phrases = [each.label() for each in tree.subtrees(lambda each: each.height() > 2)]
     assert phrases == ["ROOT", *(label for label, _, _ in constituents)]

@@ -160,6 +160,13 @@ def test_the_commonest_surface(texts, surfaces):
     assert found == {phrase: (surface, pytest.approx(share)) for phrase, (surface, share) in surfaces.items()}
 
 
+def test_a_line_break_is_a_blank_in_a_surface():
+    table = shard({"d": "[NP Right Whale] [NP right whale] [NP Right Whale]"}).sentences
+    lines = [{**row, "text": row["text"].replace(" ", "\n")} for row in table.to_pylist()]
+    (row,) = phrases(pa.Table.from_pylist(lines, schema=table.schema), table)
+    assert (row["surface"], row["surface_share"]) == ("Right Whale", pytest.approx(4 / 6))
+
+
 def test_what_is_read_and_filtered_is_counted():
     table = shard({"a": "[NP It] [VP saw [NP 5]] [S [PP in [NP Rome]]]"}).sentences
     found = count_shard(table, PhraseRules())

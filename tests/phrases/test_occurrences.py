@@ -74,7 +74,7 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[NP $ ~5 bill]", {}, ["$5 bill"]),
         ("[NP 50 ~% growth]", {}, ["50% growth"]),
         ("[NP # ~1 hit]", {}, ["#1 hit"]),
-        ("[NP AT ~& ~T]", {}, ["at&t"]),
+        ("[NP AT/NNP ~& ~T]", {}, ["at&t"]),
         ("[NP rain at 5 ~°]", {}, ["rain at 5°"]),
         # determiners: leading ones only, several, and quotes among them
         ("[NP The cat] [NP a cat] [NP an owl] [NP this cat] [NP those cats]", {}, ["cat", "cat", "owl", "cat", "cats"]),
@@ -169,6 +169,7 @@ def test_rules(brackets, options, expected):
         ("[NP 5 km]", {"drop_measures": False}, ["5 km"]),
         # initials and letters
         ("[NP G. J.] [NP x] [NP J. S. Mill] [NP pi]", {}, ["j. s. mill", "pi", "<too_short>", "<too_short>"]),
+        ("[NP b ~, c and d] [NP x of them]", {}, ["<too_short>"] * 2),
         ("[NP x] [NP Mill]", {"min_letters": 4}, ["mill", "<too_short>"]),
         # "a few" is not "few"
         ("[NP a/DT few/JJ whales/NNS] [NP few/JJ whales/NNS]", {}, ["a few whales", "few whales"]),

@@ -30,11 +30,12 @@ from pipelines.mine_contexts import COMMAND, build
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
 from pipelines.stages import units as unit_steps
+from schemas import negatives as search
 from schemas.kinds.phrases import PHRASES
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
-from schemas.terms import PHRASE_LABELS
-from transforms.contexts.options import Occurrences, WindowRules
+from schemas.terms import NEGATIVES, PHRASE_LABELS
+from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.options import Draws
 from transforms.phrases.options import PhraseRules, Vocabulary
 
@@ -50,21 +51,20 @@ SMALL = (
 )
 """Makes many units, ranges and shards of a small corpus."""
 
-OPTIONS = (
-    (),
-    ("--contexts-per-phrase=3", "--window=20", "--placement=centre", "--keep-other-occurrences", "--seed=5"),
-    ("--validation-rate=0.4", "--max-phrases=300", "--contexts-per-phrase=2", "--seed=7", "--mask-token=<é>"),
-    (
-        "--min-frequency=2",
-        "--labels=NP,PP",
-        "--keep-case",
-        "--keep-determiners",
-        "--contexts-per-phrase=4",
-        "--nested=all",
-    ),
-    ("--max-phrase-tokens=2", "--keep-punctuation", "--keep-numbers", "--keep-pronouns", "--window=2"),
-    ("--nested=outermost", "--keep-auxiliaries", "--keep-clauses", "--keep-possessives", "--keep-measures"),
-)
+OPTIONS = [
+    flags.split()
+    for flags in (
+        "",
+        "--contexts-per-phrase=3 --window=20 --placement=centre --keep-other-occurrences --seed=5 "
+        "--negatives=same-source",
+        "--validation-rate=0.4 --max-phrases=300 --contexts-per-phrase=2 --seed=7 --mask-token=<é> "
+        "--negatives=same-source-and-label",
+        "--min-frequency=2 --labels=NP,PP --keep-case --keep-determiners --contexts-per-phrase=4 "
+        "--negatives=same-label --nested=all",
+        "--max-phrase-tokens=2 --keep-punctuation --keep-numbers --keep-pronouns --window=2",
+        "--nested=outermost --keep-auxiliaries --keep-clauses --keep-possessives --keep-measures",
+    )
+]
 
 
 class Corpus(NamedTuple):
@@ -143,6 +143,7 @@ def expected(mined: Mined) -> tuple[list[Row], list[Row], list[Row]]:
         most=options[Occurrences].contexts_per_phrase,
         seed=draws.seed,
         validation_rate=draws.validation_rate,
+        negatives=options[NegativeRules].negatives,
     )
     return phrases, train, validation
 
@@ -266,7 +267,6 @@ def test_offsets_and_masks(reference):
         behind = row["mask_start"] + len("[MASK]")
         assert row["context"][row["mask_start"] : behind] == "[MASK]"
         assert "\n" not in row["context"]
-        assert (row["anchor"], row["positive"]) == (row["phrase"], row["context"])
         assert row["negative"] != row["context"]
 
 
@@ -341,7 +341,9 @@ def test_the_splits_share_no_document(tmp_path, real):
     ("documents", "negatives"),
     [
         # one document: another phrase is enough
-        ({"d": "[NP x] a [NP y]"}, {"x": "y", "y": "x"}),
+        ({"d": "[NP x] a b [NP y]"}, {"x": "y", "y": "x"}),
+        # each is in the other's context
+        ({"d": "[NP x] [NP y]"}, {"x": None, "y": None}),
         # one phrase, one context: none
         ({"d": "[NP x]", "e": "a [NP x]"}, {"x": None}),
         # another document before another phrase
@@ -351,7 +353,7 @@ def test_the_splits_share_no_document(tmp_path, real):
     ],
 )
 def test_negatives_of_small_corpora(tmp_path, documents, negatives):
-    mined = mine(tmp_path, [shard(documents)])
+    mined = mine(tmp_path, [shard(documents)], "--window=2")
     of_context = {row["context"]: row["phrase"] for row in mined.train}
     assert {row["phrase"]: of_context.get(row["negative"]) for row in mined.train}.keys() == negatives.keys()
     for row in mined.train:
@@ -384,7 +386,7 @@ def test_a_phrase_that_dominates(tmp_path, monkeypatch):
 # ---- Any corpus
 
 
-WORDS = st.sampled_from(["x", "X", "the", "y y", "é", "😀", "~.", "~x", "it", "5"])
+WORDS = st.sampled_from(["x", "X", "the", "y y", "é", "😀", "~.", "~x", "it", "5", "\ufffd", "~\ufffd\ufffd"])
 CONSTITUENT = st.builds(lambda label, word: f"[{label} {word}]", st.sampled_from(PHRASE_LABELS), WORDS)
 SENTENCE = st.lists(st.one_of(WORDS, CONSTITUENT), min_size=1, max_size=5).map(" ".join)
 REJECTED = SENTENCE.map(lambda sentence: f"(( {sentence} ))")
@@ -392,28 +394,32 @@ LINE = st.lists(st.one_of(SENTENCE, SENTENCE, REJECTED), min_size=1, max_size=3)
 DOCUMENT = st.lists(LINE, min_size=1, max_size=3).map("\n".join)
 SHARDS = st.lists(st.lists(DOCUMENT, max_size=3), min_size=1, max_size=4).map(
     lambda texts: [
-        shard({f"d{number}.{place}": text for place, text in enumerate(some)}) for number, some in enumerate(texts)
+        shard({f"{'st'[place % 2]}:{number}.{place}": text for place, text in enumerate(some)})
+        for number, some in enumerate(texts)
     ]
 )
 FLAGS = st.lists(
     st.sampled_from(
         "--seed=3 --window=3 --contexts-per-phrase=2 --validation-rate=0.5 --max-phrases=3 --min-frequency=2 "
-        "--keep-case".split()
+        "--keep-case --unknown-token=[?] --max-unknown-words=1".split()
     ),
     unique=True,
 )
 
 
 @examples(15)
-@given(SHARDS, FLAGS)
-def test_any_corpus(tmp_path_factory, shards, flags):
+@given(SHARDS, FLAGS, st.sampled_from(list(NEGATIVES)), st.sampled_from([3, 1_000]))
+def test_any_corpus(tmp_path_factory, shards, flags, negatives, look_ahead):
+    flags = [*flags, f"--negatives={negatives}"]
     with pytest.MonkeyPatch.context() as patch:
+        for module in (search, brute_force):
+            patch.setattr(module, "LOOK_AHEAD", look_ahead)
         patch.setattr(context_steps, "CONTEXTS_A_SHARD", 2)
         patch.setattr(context_steps, "ROWS_A_RANGE", 2)
         patch.setattr(count_steps, "TOKENS_A_RANGE", 5)
         mined = mine(tmp_path_factory.mktemp("any"), shards, *flags)
         again = mine(tmp_path_factory.mktemp("again"), shards[::-1], *flags, order=-1)
-    phrases, train, validation = expected(mined)
+        phrases, train, validation = expected(mined)
     assert_equal(mined.phrases, phrases)
     assert_equal(mined.train, train)
     assert_equal(mined.validation, validation)
@@ -480,6 +486,9 @@ ANOTHER = {
     "--window": "60",
     "--placement": "centre",
     "--mask-token": "<mask>",
+    "--unknown-token": "<unk>",
+    "--max-unknown-words": "3",
+    "--negatives": "same-label",
     "--contexts-per-phrase": "2",
     "--validation-rate": "0.1",
     "--labels": "NP",

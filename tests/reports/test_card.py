@@ -58,7 +58,7 @@ def test_size_of_both_splits(rows, size):
 
 
 def test_splits_are_the_default_configuration():
-    assert header(manifest())["configs"] == [
+    assert header(manifest(record="Phrase"))["configs"] == [
         {
             "config_name": "default",
             "description": "sha256 2fc433c5ff5c11eb71fc4ee5a4030dc63914189c8d4fdc3a7e1878c409ab2e22",
@@ -68,6 +68,17 @@ def test_splits_are_the_default_configuration():
             ],
         }
     ]
+
+
+def test_a_view_is_a_configuration():
+    found = header(manifest())
+    whole, view = found["configs"]
+    assert "columns" not in whole
+    assert view == whole | {"config_name": "triplets", "columns": ["phrase", "context", "negative"]}
+    info = found["dataset_info"][1]
+    assert (info["config_name"], info["splits"]) == ("triplets", found["dataset_info"][0]["splits"])
+    assert info["features"] == [{"name": name, "dtype": "string"} for name in ("phrase", "context", "negative")]
+    assert "&" not in dataset_card(manifest(), name="contexts").split("---\n")[1]
 
 
 @pytest.mark.parametrize("name", ["2024", "no", "mix: books", 'a "b"', "- x", "#1", "café"])
@@ -110,18 +121,19 @@ def test_licences_are_the_hubs_own_names(licences, expected):
 def test_features_are_those_of_the_files(record):
     from datasets import Features
 
-    info = header(manifest(record=record))["dataset_info"]
+    infos = header(manifest(record=record))["dataset_info"]
+    info = infos[0] if KINDS[record].views else infos
     assert Features._from_yaml_list(info["features"]) == Features.from_arrow_schema(KINDS[record].schema)
 
 
 def test_rows_and_bytes_of_the_splits():
-    info = header(manifest(7))["dataset_info"]
+    info = header(manifest(7, record="Phrase"))["dataset_info"]
     assert info["splits"] == [
         {"name": "train", "num_bytes": 9, "num_examples": 7},
         {"name": "validation", "num_bytes": 9, "num_examples": 7},
     ]
     assert (info["download_size"], info["dataset_size"]) == (18, 18)
-    assert header(manifest(0))["dataset_info"]["splits"] == []
+    assert header(manifest(0, record="Phrase"))["dataset_info"]["splits"] == []
 
 
 @pytest.mark.parametrize("record", KINDS)

@@ -70,7 +70,7 @@ def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     source = corpus.given([str(folder / "raw")], input_format=None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contexts, "CONTEXTS_A_SHARD", 25)
+        patch.setattr(contexts, "CONTEXTS_A_SHARD", 18)
         for dataset in mine_contexts.build(source, chosen, Folder(str(folder / "contexts"))):
             assert dataset.build is not None
             run_inline(dataset.build)

@@ -84,7 +84,7 @@ def mask_too_early(rows: list[Row]) -> None:
     before, _, after = row["context"].partition("[MASK]")
     before = before.rstrip().rpartition(" ")[0] + " "
     context = f"{before}[MASK]{after}"
-    row.update(context=context, positive=context, mask_start=len(before))
+    row.update(context=context, mask_start=len(before))
 
 
 CASES = {
@@ -102,7 +102,7 @@ CASES = {
     "manifest of the future": (
         "contexts",
         edit(lambda data: data.update(schema_version=9)),
-        "has schema version 9, this phrasemill reads version 1; use the phrasemill that wrote it",
+        "has schema version 9, this phrasemill reads version 2; use the phrasemill that wrote it",
     ),
     "unknown records": (
         "contexts",
@@ -490,12 +490,10 @@ CASES = {
         r"row \d+: the document belongs to the other split, by the hash of its id",
     ),
     "mask": ("contexts", rewrite(field(1, mask_start=3)), "row 1: there is no mask at mask_start: .* at 3, not "),
-    "anchor": ("contexts", rewrite(field(1, anchor="ship")), "row 1: anchor is not the phrase"),
-    "positive": ("contexts", rewrite(field(1, positive="[MASK]")), "row 1: positive is not the context"),
     "negative": (
         "contexts",
         rewrite(lambda rows: rows[1].update(negative=rows[5]["context"])),
-        "row 1: the negative is not the context of the next row of another phrase and document",
+        'row 1: the negative is not the context of the next row that may be it [(]docs/contexts.md[)]: ".*", not ".*"',
     ),
     "no negative": (
         "contexts",
@@ -504,13 +502,28 @@ CASES = {
     ),
     "negative of a lonely document": (
         "contexts",
-        rewrite(field(0, negative=""), split="validation"),
+        rewrite(field(0, negative="A [MASK]."), split="validation"),
         "validation-00000-of-00001.parquet: row 0: the negative is not",
     ),
     "negatives counted": (
         "contexts",
-        edit(lambda data: data["stages"][-1]["counters"].update(without_negative=2)),
-        "0 rows can have no negative; the manifest counts 2",
+        edit(lambda data: data["stages"][-1]["counters"].update(without_negative=77)),
+        r'\d rows count as "without_negative"; the manifest says 77',
+    ),
+    "documents of negatives counted": (
+        "contexts",
+        edit(lambda data: data["stages"][-1]["counters"].update(negatives_of_any_document=77)),
+        r'\d rows count as "negatives_of_any_document"; the manifest says 77',
+    ),
+    "negatives of another kind": (
+        "contexts",
+        edit(lambda data: data["options"].update(negatives="hard")),
+        "options.negatives is 'hard', not one of random, same-source, same-label, same-source-and-label",
+    ),
+    "negatives that were random": (
+        "contexts",
+        edit(lambda data: data["options"].update(negatives="same-label")),
+        r"row \d+: the negative is not the context of the next row that may be it",
     ),
     "surface": (
         "contexts",

@@ -22,6 +22,7 @@ from schemas.errors import UserError
 
 Row = dict[str, Any]
 
+TRIPLET = ("phrase", "context", "negative")
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("contexts", "contexts-documents", "contexts-sentences", "contexts-phrases")
 
@@ -74,6 +75,30 @@ def test_the_card_tells_what_is_in_the_files(part, load_dataset):
     (file, *_) = sorted(folder.glob(f"data/{split}-*.parquet"))
     assert info.features == datasets.Features.from_arrow_schema(pq.read_schema(file))
     assert info.splits[split].num_examples == len(expected)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_the_triplets(mined, load_dataset, split, streaming):
+    """Only the three columns, in the order in which sentence-transformers takes them."""
+    folder = mined / "contexts"
+    found = load_dataset(folder, name="triplets", split=split, streaming=streaming)
+    assert tuple(found.column_names) == TRIPLET
+    assert list(found) == [{name: row[name] for name in TRIPLET} for row in rows(folder, split)]
+    whole = load_dataset(folder, split=split, streaming=streaming)
+    assert list(whole.select_columns(list(TRIPLET))) == list(found)
+
+
+@pytest.mark.heavy
+def test_sentence_transformers_takes_the_triplets(mined, load_dataset, caplog):
+    """Anchor, positive, negative by their order. The import of torch takes long."""
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+
+    found = load_dataset(mined / "contexts", name="triplets", split="train")
+    batch = SentenceTransformerDataCollator(lambda texts, **_: {"texts": texts})([*found.select(range(4))])
+    assert batch == {f"{name}_texts": found[name][:4] for name in TRIPLET}
+    assert not caplog.records
 
 
 def test_datasets_of_one_name_are_told_apart(tmp_path, load_dataset):
@@ -131,8 +156,8 @@ def test_own_reader(mined):
     contexts = Dataset.open(str(mined / "contexts"))
     train, validation = (sum(table.num_rows for table in contexts.tables(split)) for split in ("train", "validation"))
     assert train + validation == len(contexts) == contexts.manifest.rows
-    tables = list(contexts.tables(columns=["anchor", "positive", "negative"]))
-    assert {tuple(table.column_names) for table in tables} == {("anchor", "positive", "negative")}
+    tables = list(contexts.tables(columns=TRIPLET))
+    assert {tuple(table.column_names) for table in tables} == {TRIPLET}
     assert sum(table.num_rows for table in tables) == len(contexts)
     assert contexts.table(contexts.shards("train")[1]).num_rows == contexts.shards("train")[1].rows
     with pytest.raises(UserError, match="has no split 'test', only train, validation"):
@@ -174,10 +199,14 @@ def test_what_a_report_shows_works_where_the_user_stands(mined, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert report.main([str(moved.relative_to(tmp_path))]) == 0
     for folder in (mined / name, moved):
-        by_datasets, by_pyarrow, by_phrasemill = found = [dict[str, Any]() for _ in range(3)]
+        manifest = Dataset.open(str(folder)).manifest
+        by_datasets, *by_view, by_pyarrow, by_phrasemill = found = [
+            dict[str, Any]() for _ in range(3 + len(manifest.kind.views))
+        ]
         for code, names in zip(snippets(folder / "report.html"), found, strict=True):
             exec(compile(code, "report.html", "exec"), names)
-        manifest = Dataset.open(str(folder)).manifest
+        for (view, columns), names in zip(manifest.kind.views.items(), by_view, strict=True):
+            assert names[view].column_names == [*columns]
         assert len(by_datasets["rows"]) == sum(each.rows for each in manifest.splits["train"])
         assert by_pyarrow["table"].num_rows == manifest.rows
         assert by_phrasemill["table"].num_rows == manifest.shards[-1].rows

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
+from schemas.terms import UNKNOWN_TOKEN
 from transforms.sources.formats import InputFile
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Rejected
 from transforms.sources.options import ReadOptions
-from transforms.sources.text import UNKNOWN_TOKEN
 from transforms.sources.wikitext_corpus import WIKITEXT_CORPUS, natural
 
 LOCAL = fs.LocalFileSystem()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import count, number, option
+from schemas.options import count, natural, number, option
+from schemas.terms import NEGATIVES
 from transforms.options import mask_token
 
 
@@ -41,4 +42,28 @@ class WindowRules:
     mask_token: str = mask_token("the phrase", source="Phrase-BERT, section 3")
     mask_others: bool = option(
         True, flag="--keep-other-occurrences", help="mask only the chosen occurrence in its window"
+    )
+    unknown_token: str = option(
+        "[UNK]", metavar="TEXT", help="what replaces a word that the corpus withholds, such as WikiText's <unk>"
+    )
+    max_unknown_words: int = option(
+        18,
+        takes=natural,
+        metavar="N",
+        help="leave out contexts with more such words",
+        more="18 of 120 tokens are the 15 % that BERT loses when it is trained",
+    )
+
+
+@dataclass(frozen=True)
+class NegativeRules:
+    """Which context is the negative of another; part of the fingerprint."""
+
+    group: ClassVar[str] = "contexts"
+
+    negatives: str = option(
+        "random",
+        choices=tuple(NEGATIVES),
+        help="what the negative has in common with its row",
+        source="Phrase-BERT, section 3",
     )

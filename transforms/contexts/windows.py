@@ -2,7 +2,8 @@
 
 Phrase-BERT, section 3: c+ is "of length 120 tokens", p included, with p replaced by a single [MASK]. Tokens are the
 parser's. A window stays in its document and does not cross text that is in no sentence, because the tokens of a
-rejected sentence are unknown. Line breaks in a window become one space.
+rejected sentence are unknown. Line breaks in a window become one space, unknown words (U+FFFD) a token that an encoder
+knows.
 
 All contexts of a shard are cut at once: each window is a few slices of one buffer.
 """
@@ -13,22 +14,33 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.terms import UNKNOWN_TOKEN
 from transforms.arrays import I64, U8, character_starts, slice_strings, string_bytes
 from transforms.contexts.options import WindowRules
 from transforms.phrases.occurrences import Tokens
 
 
 class ShardText(NamedTuple):
-    """The text of a shard's documents, one after the other, runs of line breaks as one space; n tokens, s sentences."""
+    """The text of a shard's documents, one after the other; n tokens, s sentences.
+
+    Runs of line breaks are one space, and each U+FFFD is the token for unknown words.
+    """
 
     buffer: U8  # UTF-8
     character: I64  # [bytes + 1] how many characters begin before a byte
     byte_start: I64  # [n] where a token begins in `buffer`
     byte_end: I64  # [n]
     document: I64  # [s] the row of each sentence's document
+    unknown: I64  # where the tokens for unknown words begin in `buffer`
+
+    def unknown_words(self, first: I64, last: I64) -> I64:
+        """[k] how many unknown words the windows of tokens [first, last) have."""
+        start, end = (np.searchsorted(self.unknown, each) for each in (self.byte_start[first], self.byte_end[last - 1]))
+        return end - start
 
 
 class Contexts(NamedTuple):
@@ -39,11 +51,11 @@ class Contexts(NamedTuple):
     mask_start: I64  # [k] in characters
 
 
-def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:
+def read_text(tokens: Tokens, documents: pa.Table, *, unknown_token: str) -> ShardText:
     """The text of a shard of documents (columns doc_id, text), with where the tokens of its sentences are.
 
     Of several line breaks in a row the first stays, as a space. In "a\\n\\nb" byte 2 is dropped and `moved` is 0 0 0 1
-    1, so "b" moves from byte 3 to byte 2.
+    1, so "b" moves from byte 3 to byte 2. The three bytes of U+FFFD count as dropped, less those of the token.
     """
     row = pc.index_in(tokens.doc_ids, documents.column("doc_id").combine_chunks()).to_numpy().astype(np.int64)
     raw, edges = string_bytes(documents.column("text").combine_chunks())
@@ -54,8 +66,15 @@ def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:
     broken = raw == ord("\n")
     again = np.zeros(len(raw) + 1, dtype=bool)
     again[1:-1] = broken[1:] & broken[:-1]
-    moved = np.cumsum(again) - again
     buffer = np.where(broken, np.uint8(ord(" ")), raw)[~again[:-1]]
+    unknown = _places(raw, _UNKNOWN)
+    dropped: npt.NDArray[np.integer | np.bool_] = again
+    if len(unknown):
+        token = unknown_token.encode()
+        dropped = again.astype(np.int16)
+        dropped[unknown + len(_UNKNOWN) - 1] = len(_UNKNOWN) - len(token)
+        buffer = np.frombuffer(buffer.tobytes().replace(_UNKNOWN, token), dtype=np.uint8)
+    moved = np.cumsum(dropped, dtype=np.int64) - dropped
     starts, ends = begins[tokens.start_char + shift], begins[tokens.end_char + shift]
     return ShardText(
         buffer=buffer,
@@ -63,7 +82,19 @@ def read_text(tokens: Tokens, documents: pa.Table) -> ShardText:
         byte_start=starts - moved[starts],
         byte_end=ends - moved[ends],
         document=document,
+        unknown=unknown - moved[unknown],
     )
+
+
+_UNKNOWN = UNKNOWN_TOKEN.encode()
+
+
+def _places(buffer: U8, sought: bytes) -> I64:
+    """Where some bytes, of which none overlap, begin in a buffer."""
+    place = np.flatnonzero(buffer[: len(buffer) - len(sought) + 1] == sought[0])
+    for number, byte in enumerate(sought):
+        place = place[buffer[place + number] == byte]
+    return place
 
 
 def _characters(buffer: U8) -> I64:

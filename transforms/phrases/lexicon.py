@@ -97,14 +97,13 @@ DATE_WORDS = MONTHS | _words(
 
 UNITS = _words(
     """
-    second seconds minute minutes hour hours day days week weeks month months year years decade decades sec min hr hrs
-    metre metres meter meters kilometre kilometres kilometer kilometers centimetre centimetres millimetre millimetres
-    inch inches foot feet yard yards mile miles league leagues fathom fathoms rod rods acre acres hectare hectares
-    gram grams kilogram kilograms tonne tonnes ton tons ounce ounces pound pounds litre litres liter liters
-    gallon gallons mm cm m km km2 km² m2 m² mg g kg lb lbs oz ft mi sq ha hz khz mhz ghz kw mw gw kj kcal mph kph
-    °c °f c f k v w j
-    degree degrees percent per cent dollar dollars cent cents shilling shillings pence penny euro euros usd gbp
-    bit bits byte bytes kb mb gb times time square cubic
+    moment moments fortnight fortnights second seconds minute minutes hour hours day days week weeks month months
+    year years decade decades sec min hr hrs metre metres meter meters kilometre kilometres kilometer kilometers
+    centimetre centimetres millimetre millimetres inch inches foot feet yard yards mile miles league leagues fathom
+    fathoms rod rods acre acres hectare hectares gram grams kilogram kilograms tonne tonnes ton tons ounce ounces
+    pound pounds litre litres liter liters gallon gallons mm cm m km km2 km² m2 m² mg g kg lb lbs oz ft mi sq ha hz
+    khz mhz ghz kw mw gw kj kcal mph kph °c °f c f k v w j degree degrees percent per cent dollar dollars cents
+    shilling shillings pence penny euro euros usd gbp bit bits byte bytes kb mb gb times time square cubic
     """
 )
 """What is measured in; with a number and no other word of meaning, a measure: "5 km", "about three years"."""

@@ -172,7 +172,8 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
         if not rules.drop_numbers:
             empty &= ~found.only(words.are(Class.PUNCTUATION | Class.NUMBER))
         found.keep(~empty, "function_words")
-    found.keep(~found.only(words.letters < rules.min_letters), "too_short")
+    short = found.only(count | (words.letters < rules.min_letters)) & ~found.only(count)
+    found.keep(~short, "too_short")
     found.keep(found.end - found.start <= rules.max_tokens, "too_long")
     if rules.drop_clauses:
         found.keep(~tree.holds_clause()[found.row], "clause")

@@ -57,7 +57,7 @@ class PhraseRules:
         takes=natural,
         flag="--min-phrase-letters",
         metavar="N",
-        help="leave out phrases in which no word has N letters or digits",
+        help="leave out phrases in which no word of meaning has N letters",
     )
     drop_clauses: bool = option(True, flag="--keep-clauses", help="keep phrases with a clause inside")
     nested: str = option(

@@ -97,7 +97,7 @@ def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> 
     out splits without rows, on which `datasets` fails.
     """
     columns = [(each.name, _short(str(each.type)), each.metadata[b"description"].decode()) for each in manifest.schema]
-    header = yaml.safe_dump(_header(manifest, name), sort_keys=False, allow_unicode=True, width=1000)
+    header = yaml.dump(_header(manifest, name), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
     licences = sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0]))
     return _CARD.render(
         licences=licences,
@@ -111,6 +111,13 @@ def dataset_card(manifest: Manifest, *, name: str, rows: Sequence[Row] = ()) -> 
         reasons=_reasons,
         inline=_inline,
     )
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes a value that occurs twice twice: not every hub reads references."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def _code(lines: Sequence[str]) -> list[str]:
@@ -144,11 +151,9 @@ def _header(manifest: Manifest, name: str) -> dict[str, Any]:
     found |= {"source_datasets": ["original"], "size_categories": [_size(manifest.rows)]}
     filled = {split: shards for split, shards in manifest.splits.items() if any(each.rows for each in shards)}
     files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in filled]
-    found["configs"] = [{"config_name": "default", "description": f"sha256 {manifest.sha256}", "data_files": files}]
+    whole = {"config_name": "default", "description": f"sha256 {manifest.sha256}", "data_files": files}
     size = sum(each.bytes for shards in filled.values() for each in shards)
-    found["dataset_info"] = {
-        "config_name": "default",
-        "features": [_feature(each) for each in manifest.schema],
+    about = {
         "splits": [
             {
                 "name": split,
@@ -160,6 +165,16 @@ def _header(manifest: Manifest, name: str) -> dict[str, Any]:
         "download_size": size,
         "dataset_size": size,
     }
+    views = {"default": tuple(manifest.schema.names), **kind.views}
+    found["configs"] = [
+        whole | ({"config_name": name, "columns": [*columns]} if name in kind.views else {})
+        for name, columns in views.items()
+    ]
+    infos = [
+        {"config_name": name, "features": [_feature(manifest.schema.field(each)) for each in columns], **about}
+        for name, columns in views.items()
+    ]
+    found["dataset_info"] = infos if kind.views else infos[0]
     return found | {"tags": ["phrasemill", "phrase-representations"]}
 
 

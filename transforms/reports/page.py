@@ -86,6 +86,7 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
         place=folder.path if local else folder.uri,
         data_place=folder.at("data") if local else (folder / "data").uri,
         split=next((split for split, files in manifest.splits.items() if any(each.rows for each in files)), ""),
+        views=manifest.kind.views,
         about=manifest.kind.about,
         manifest=manifest,
         key_figures=_key_figures(manifest, [of.run for _, of in chain]),

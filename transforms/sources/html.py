@@ -2,7 +2,7 @@
 
 The HTML is Parsoid's, as in Wikimedia's HTML dumps and its REST API (mediawiki.org: "Specs/HTML"), or that of the older
 parser. The text follows the conventions of the wikitext reader (`transforms/sources/wikitext.py`), so that a corpus can
-be made from either: tables, references, navigation, notices, pictures with their captions, formulas, pronunciations and
+be made from either: tables, references, navigation, notices, pictures with their captions, pronunciations and
 coordinates are removed, and text that templates put into the prose stays.
 
 1. `_Scan` goes from tag to tag with a stack of open elements, and writes text with marks

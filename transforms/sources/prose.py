@@ -12,8 +12,9 @@ import re
 from collections.abc import Sequence
 from html.entities import html5
 
+from schemas.terms import UNKNOWN_TOKEN
 from transforms.sources.items import Link
-from transforms.sources.text import REMOVED, UNKNOWN_TOKEN, USELESS_JOINER, clean
+from transforms.sources.text import REMOVED, USELESS_JOINER, clean
 
 GAP = "\x01"  # something was dropped here
 OPEN, MIDDLE, CLOSE = "\x02", "\x04", "\x03"  # a link

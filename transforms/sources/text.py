@@ -22,9 +22,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-UNKNOWN_TOKEN = "\ufffd"
-"""Represents a word that the input withholds (<unk> in WikiText); no phrase contains it."""
-
 
 def clean(text: str) -> str:
     """The text with its characters in one form (see the module's docstring); newlines and tabs stay. Idempotent.

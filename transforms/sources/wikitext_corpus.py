@@ -21,13 +21,14 @@ from io import StringIO
 
 from pyarrow import fs
 
+from schemas.terms import UNKNOWN_TOKEN
 from transforms.sources.books import empty_file, not_utf8, too_large
 from transforms.sources.formats import InputFile, Segment
 from transforms.sources.items import Corrupt, Document, Filtered, Item, Record, items_of
 from transforms.sources.lines import EXCERPT_BYTES, Line, is_plain, lines, split_lines
 from transforms.sources.options import ReadOptions
 from transforms.sources.streams import Damaged
-from transforms.sources.text import UNKNOWN_TOKEN, clean, lines_of, tidy
+from transforms.sources.text import clean, lines_of, tidy
 
 LICENCE = "CC BY-SA 3.0"
 
