@@ -96,7 +96,7 @@ def test_other_versions_of_the_code_and_models_are_named(mined):
     assert (
         replace(build, models=({"model": "mine", "version": 2},))
         .misfit(read_manifest(build.output))
-        .endswith("(version: 1 -> 2; version of cut: 0 -> 1)")
+        .endswith("(version: 1 -> 2; version of cut: 0 -> 2)")
     )
     manifest.write_text(original)
 

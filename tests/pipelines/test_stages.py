@@ -164,7 +164,7 @@ def test_an_attempt_goes_on_from_the_last_checkpoint(tmp_path):
         def process(self, unit, write):
             for number in range(write.resumed or 0, 6):
                 read.append(number)
-                row = {"source": "toy", "title": str(number), "target_title": ""}
+                row = {"source": "toy", "title": str(number), "target_title": "", "section": ""}
                 write.ledger.read += 1
                 if number % 2:
                     write.reject("bad_record", source="toy", position=f"number {number}")

@@ -124,7 +124,7 @@ class AddUp(Stage):
         counts = table.column("count").to_numpy()
         totals = np.add.reduceat(counts, starts).tolist() if len(starts) else []
         rows = [
-            {"source": "toy", "title": word, "target_title": str(total)}
+            {"source": "toy", "title": word, "target_title": str(total), "section": ""}
             for word, total in zip(words, totals, strict=True)
         ]
         write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
@@ -173,7 +173,7 @@ class PoisonedWords(Stage):
                 write.reject(fault.reason if fault else "bad_record", source="toy", position=f"word {number}")
             else:
                 if not _poison(word):
-                    rows.append({"source": "toy", "title": word, "target_title": ""})
+                    rows.append({"source": "toy", "title": word, "target_title": "", "section": ""})
                     write.ledger.written += 1
                 else:
                     write.ledger.read -= 1
@@ -199,7 +199,7 @@ class AwaitedWords(Stage):
         for word in write.each(words):
             while not Path(self.folder, word).exists():
                 time.sleep(0.01)
-        rows = [{"source": "toy", "title": word, "target_title": ""} for word in words]
+        rows = [{"source": "toy", "title": word, "target_title": "", "section": ""} for word in words]
         write.table("train", pa.Table.from_pylist(rows, schema=REDIRECTS))
         write.ledger.read += len(words)
         write.ledger.written += len(words)
