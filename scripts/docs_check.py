@@ -199,6 +199,9 @@ def make_inputs(folder: Path) -> None:
 
     pq.write_table(pa.Table.from_pylist(rows), folder / "wikipedia.parquet")
     pq.write_table(pa.table({"text": [b"The old miller had a grey cat."]}), folder / "rows.parquet")
+    story = "The old miller had three grey cats, and they lived near the old bridge in a mill that nobody else had seen"
+    copies = [{"text": f"{story}.\n{number} of them is an edition."} for number in range(2)]
+    (folder / "crawl.jsonl").write_text("".join(json.dumps(each) + "\n" for each in copies))
     (folder / "pile").mkdir()
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "pile/00.jsonl.zst").write_bytes(zstandard.compress(lines.encode()))

@@ -12,7 +12,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 ARTICLES = _words("a an")
-DETERMINERS = _words("a an the this that these those")
+DETERMINERS = _words("a an the this that these those whose")
 
 PRONOUNS = _words(
     """
@@ -78,9 +78,19 @@ ADVERBS = _words(
     anyhow anyway anywhere because although unless while if and but or nor for of from into onto during toward
     towards against among amongst amid per via despite except like unlike oh ah yes nay ay aye o alas etc etc. e.g.
     i.e. ca. c. circa cf. viz.
+    absolutely accordingly actually additionally afterward apparently basically certainly chiefly commonly completely
+    consequently currently entirely essentially eventually evidently exactly extremely fairly finally forever formerly
+    frequently fully generally greatly indubitably initially largely lately literally mainly mostly namely normally
+    obviously occasionally ordinarily originally particularly partly possibly practically presently presumably
+    previously primarily probably purely rarely really recently respectively seldom shortly similarly simply solely
+    specifically subsequently supposedly surely thrice totally truly twice typically ultimately undoubtedly usually
+    utterly virtually wholly
     """
 )
-"""Adverbs, prepositions, particles, conjunctions and interjections without meaning of their own."""
+"""Prepositions, particles, conjunctions, interjections, and adverbs of place, time, degree, frequency and stance.
+
+Adverbs of manner are no function words: "gravely", "suddenly".
+"""
 
 MONTHS = _words(
     """
