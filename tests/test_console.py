@@ -159,7 +159,9 @@ def test_a_wheel_works_in_a_fresh_environment(traps, tmp_path_factory):
 
     script = made / "env/bin/phrasemill"
     assert in_folder(traps, script, "--version").stdout == "phrasemill 0.1.0\n"
-    done = in_folder(traps, script, "mine-contexts", "--input=tale.txt", "--output=out/c", "--workers=2")
+    done = in_folder(
+        traps, script, "mine-contexts", "--input=tale.txt", "--output=out/c", "--workers=2", "--min-frequency=1"
+    )
     assert done.returncode == 0, done.stderr
     *_, next_line = done.stdout.splitlines()
     assert next_line == "next: phrasemill check out/c"
