@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
+Numbers: TypeAlias = npt.NDArray[Any]
 
 
 def slice_strings(buffer: U8, start: I64, end: I64) -> pa.StringArray:
@@ -157,3 +158,40 @@ def character_starts(data: U8) -> I64:
     array([0, 1, 3, 4])
     """
     return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+
+
+def run_begins(*columns: Numbers) -> Bools:
+    """[n] whether each row differs from the one before it in any column; the first row does.
+
+    >>> run_begins(np.array([4, 4, 4]), np.array([1, 1, 2]))
+    array([ True, False,  True])
+    """
+    new = np.zeros(len(columns[0]), dtype=bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
+
+
+def run_starts(*columns: Numbers) -> I64:
+    """Where each run of equal rows begins.
+
+    >>> run_starts(np.array([1, 1, 1], np.uint64), np.array([4, 4, 7], np.uint64))
+    array([0, 2])
+    """
+    return np.flatnonzero(run_begins(*columns))
+
+
+def run_sizes(starts: I64, n: int) -> I64:
+    """The sizes of the runs of n rows that begin at `starts`: 2 1 for the starts 0 2 of 3 rows."""
+    return np.diff(np.append(starts, n))
+
+
+def places_in_runs(new: Bools) -> I64:
+    """[n] the place of each row in its run; `new` marks the first row of each run.
+
+    >>> places_in_runs(np.array([True, False, True]))
+    array([0, 1, 0])
+    """
+    starts = np.flatnonzero(new)
+    return np.arange(len(new)) - np.repeat(starts, run_sizes(starts, len(new)))

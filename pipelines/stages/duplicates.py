@@ -31,7 +31,7 @@ from transforms.sources.duplicates import (
 from transforms.sources.items import Link
 
 SHARDS_A_GROUP, TEXT_A_GROUP = 64, 64 << 20
-"""A group has at most so many shards, and characters if a shard has not more of them."""
+"""The most shards of a group, and the most characters of a group of several shards."""
 
 
 class Group(NamedTuple):

@@ -11,10 +11,10 @@ An item is a document or a paragraph (`transforms/sources/duplicates.py`); items
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,8 @@ from transforms.sources.near_duplicates import (
     shingles,
 )
 from transforms.sources.options import NearRules
+
+Item = TypeVar("Item")
 
 BANDS_A_RANGE = 1_000_000
 BANDS_A_FILE = 2_000_000
@@ -70,6 +72,20 @@ class Signing(NamedTuple):
     ranges: int
 
 
+def _gathered(items: Iterable[Item], size: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
+    """Items in lists, each of which ends with the item that brings its size to `most`."""
+    waiting: list[Item] = []
+    total = 0
+    for each in items:
+        waiting.append(each)
+        total += size(each)
+        if total >= most:
+            yield waiting
+            waiting, total = [], 0
+    if waiting:
+        yield waiting
+
+
 @dataclass(frozen=True)
 class Sign(Stage):
     """Map of the exchange by band. Exact duplicates are not looked at."""
@@ -88,14 +104,10 @@ class Sign(Stage):
     def process(self, unit: Signing, write: TaskWriter) -> None:
         places = Places(write.work)
         dropped = drops_of(write.work, unit.group).column("item").to_numpy()
-        waiting: list[pa.Table] = []
-        for shard in write.each(places.shards_of(unit.group)):
-            waiting.append(self._bands(places, shard, dropped, write))
-            if sum(each.num_rows for each in waiting) >= BANDS_A_FILE:
-                write_ranges(write, "bands", pa.concat_tables(waiting).combine_chunks(), ranges=unit.ranges)
-                waiting = []
-        if waiting:
-            write_ranges(write, "bands", pa.concat_tables(waiting).combine_chunks(), ranges=unit.ranges)
+        shards = write.each(places.shards_of(unit.group))
+        bands = (self._bands(places, shard, dropped, write) for shard in shards)
+        for tables in _gathered(bands, lambda table: table.num_rows, BANDS_A_FILE):
+            write_ranges(write, "bands", pa.concat_tables(tables).combine_chunks(), ranges=unit.ranges)
 
     def _bands(self, places: Places, shard: int, dropped: I64, write: TaskWriter) -> pa.Table:
         texts = read_parquet(write.work.folder, places.shards[shard].path, ["text"]).column("text").to_pylist()
@@ -194,18 +206,12 @@ class Send(Stage):
         work, places = write.work, Places(write.work)
         wanted = read_range(work.folder, work.files("match", "wanted"), unit.number, WANTED)
         item, target = distinct_pairs(wanted.column("item").to_numpy(), wanted.column("group").to_numpy())
-        waiting: list[tuple[int, _Set]] = []
-        size = 0
-        for each in _sets(work, places, np.unique(item), self.rules.near_words, write, 0.9):
-            here = slice(np.searchsorted(item, each.item), np.searchsorted(item, each.item, side="right"))
-            for group in target[here].tolist():
-                waiting.append((group, each))
-                size += len(each.shingles)
-                if size >= SHINGLES_A_FILE:
-                    self._write(waiting, places, write)
-                    waiting, size = [], 0
-        if waiting:
-            self._write(waiting, places, write)
+        items, starts = np.unique(item, return_index=True)
+        sets = _sets(work, places, items, self.rules.near_words, write, 0.9)
+        groups = np.split(target, starts[1:])
+        sent = ((group, each) for each, to in zip(sets, groups, strict=True) for group in to.tolist())
+        for some in _gathered(sent, lambda pair: len(pair[1].shingles), SHINGLES_A_FILE):
+            self._write(some, places, write)
 
     def _write(self, waiting: list[tuple[int, _Set]], places: Places, write: TaskWriter) -> None:
         sets = [each.shingles for _, each in waiting]

@@ -23,7 +23,7 @@ from schemas.kinds.documents import REDIRECTS
 from schemas.manifest import Input
 from schemas.shown import plain_row
 from schemas.storage.folder import Folder
-from transforms.phrases.counting import group_starts
+from transforms.arrays import run_starts
 
 COUNTS = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("word", pa.string()), ("count", pa.int64())])
 
@@ -119,7 +119,7 @@ class AddUp(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         table = read_sorted(write.work.folder, write.work.files("count", "counts"), unit.index, COUNTS)
-        starts = group_starts(*key_columns(table))
+        starts = run_starts(*key_columns(table))
         words = table.column("word").take(pa.array(starts)).to_pylist()
         counts = table.column("count").to_numpy()
         totals = np.add.reduceat(counts, starts).tolist() if len(starts) else []

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from transforms.arrays import I64, U64, mix64, strings_hashes
+from transforms.arrays import I64, U64, mix64, places_in_runs, run_begins, strings_hashes
 from transforms.phrases.occurrences import Occurrences, Tokens
 
 CHOSEN = pa.schema(
@@ -77,18 +76,5 @@ def keep_lowest(chosen: pa.Table, *, most: int) -> pa.Table:
     index, priority = chosen.column("phrase_index").to_numpy(), chosen.column("priority").to_numpy()
     ties = [chosen.column(name).to_numpy() for name in ("start_token", "sentence", "shard")]
     order = np.lexsort((*ties, priority, index))
-    rank = _rank_in_group(index[order])
+    rank = places_in_runs(run_begins(index[order]))
     return chosen.take(pa.array(order[rank < most]))
-
-
-def _rank_in_group(keys: npt.NDArray[np.int64]) -> I64:
-    """[n] how many rows of the same key come before each row; equal keys are side by side.
-
-    >>> _rank_in_group(np.array([4, 4, 4, 7]))
-    array([0, 1, 2, 0])
-    """
-    n = len(keys)
-    new = np.ones(n, dtype=bool)
-    new[1:] = keys[1:] != keys[:-1]
-    starts = np.flatnonzero(new)
-    return np.arange(n) - np.repeat(starts, np.diff(np.append(starts, n)))

@@ -10,15 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.kinds.alias_pairs import ALIAS_PAIRS
-from transforms.arrays import I64
-from transforms.mentions.pairs import (
-    distinct,
-    entity_keys,
-    key_hashes,
-    one_array,
-    places_in_runs,
-    run_begins,
-)
+from transforms.arrays import I64, places_in_runs, run_begins
+from transforms.mentions.pairs import distinct, entity_keys, key_hashes, one_array
 
 MENTION_COLUMNS = ("source", "entity_id", "target_title", "section", "mention")
 """The columns of a mentions shard that this module reads."""

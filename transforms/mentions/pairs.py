@@ -12,17 +12,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
 from schemas.keys import is_validation
 from schemas.terms import PAIR_KINDS
-from transforms.arrays import I64, U64, Bools, mix64, string_bytes
+from transforms.arrays import (
+    I64,
+    U64,
+    Bools,
+    Numbers,
+    mix64,
+    places_in_runs,
+    run_begins,
+    run_sizes,
+    string_bytes,
+)
 from transforms.mentions.options import PairRules
 
 ENTITY, SURFACE = range(2)
@@ -38,8 +47,6 @@ CANDIDATES_A_TABLE = 1 << 19
 KEY = ("key_hi", "key_lo")
 RANK = ("priority", "shard", "row")
 """The columns that decide which members of a key come first."""
-
-Numbers: TypeAlias = npt.NDArray[Any]
 
 MEMBERS = pa.schema(
     [
@@ -370,34 +377,6 @@ def _refined(order: I64, new: Bools, column: Numbers) -> tuple[I64, Bools]:
 def _descends(values: Numbers, new: Bools) -> bool:
     """Whether a value is lower than the one before it in its run."""
     return bool(((values[1:] < values[:-1]) & ~new[1:]).any())
-
-
-def run_begins(*columns: Numbers) -> Bools:
-    """[n] whether each row differs from the one before it in any column; the first row does.
-
-    >>> run_begins(np.array([4, 4, 4]), np.array([1, 1, 2]))
-    array([ True, False,  True])
-    """
-    new = np.zeros(len(columns[0]), dtype=bool)
-    new[:1] = True
-    for column in columns:
-        new[1:] |= column[1:] != column[:-1]
-    return new
-
-
-def run_sizes(starts: I64, n: int) -> I64:
-    """The sizes of the runs of n rows that begin at `starts`: 2 1 for the starts 0 2 of 3 rows."""
-    return np.diff(np.append(starts, n))
-
-
-def places_in_runs(new: Bools) -> I64:
-    """[n] the place of each row in its run; `new` marks the first row of each run.
-
-    >>> places_in_runs(np.array([True, False, True]))
-    array([0, 1, 0])
-    """
-    starts = np.flatnonzero(new)
-    return np.arange(len(new)) - np.repeat(starts, run_sizes(starts, len(new)))
 
 
 def one_array(table: pa.Table, name: str) -> pa.Array:

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.keys import order_by_key
-from transforms.arrays import I64, U64, Bools
-from transforms.phrases.counting import group_starts, phrase_keys
+from transforms.arrays import I64, U64, Bools, run_starts
+from transforms.phrases.counting import phrase_keys
 
 I32 = npt.NDArray[np.int32]
 
@@ -223,7 +223,7 @@ class _Nodes(NamedTuple):
 def _merge(rows: _Rows) -> _Nodes:
     order = rows.order()
     hi, lo = rows.take("key_hi", order), rows.take("key_lo", order)
-    starts = group_starts(hi, lo)
+    starts = run_starts(hi, lo)
     hi, lo = hi[starts], lo[starts]
     group = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(order))))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
@@ -14,7 +13,7 @@ import xxhash
 from schemas.keys import order_by_key
 from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
-from transforms.arrays import I64, U64, Bools, run_hashes, slice_strings, string_bytes
+from transforms.arrays import I64, U64, Bools, run_hashes, run_starts, slice_strings, string_bytes
 from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
 from transforms.phrases.options import PhraseRules
 
@@ -76,11 +75,11 @@ def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
     # Occurrences are in order of the text, so a document's are side by side within a phrase.
     new_document = np.ones(len(order), dtype=np.int64)
     new_document[1:] = document[1:] != document[:-1]
-    new_document[group_starts(hi, lo)] = 1
+    new_document[run_starts(hi, lo)] = 1
     surface = _surface_hashes(tokens, found.start[order], found.end[order])
     by_surface = order_by_key(hi, lo, surface)
     order, new_document = order[by_surface], new_document[by_surface]
-    starts = group_starts(hi[by_surface], lo[by_surface], surface[by_surface])
+    starts = run_starts(hi[by_surface], lo[by_surface], surface[by_surface])
     heads = order[starts]
     first, last = found.start[heads], found.end[heads] - 1
     surface_key = surface[by_surface[starts]]
@@ -130,23 +129,12 @@ def _surfaces(tokens: Tokens, start: I64, end: I64, wanted: Bools) -> pa.Array:
     return texts.take(pa.array(places, mask=~wanted))
 
 
-def group_starts(*keys: npt.NDArray[Any]) -> I64:
-    """Where each group of rows with equal keys begins; equal keys are side by side.
-
-    >>> group_starts(np.array([1, 1, 1], np.uint64), np.array([4, 4, 7], np.uint64))
-    array([0, 2])
-    """
-    new = np.ones(len(keys[0]), dtype=bool)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)
-
-
 def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
     """Counts added up by key, in order of key."""
     table = pa.concat_tables([COUNTS.empty_table(), *tables]).combine_chunks()
     keys = [table.column(name).to_numpy() for name in ("key_hi", "key_lo", "surface_key")]
     order = order_by_key(*keys)
-    starts = group_starts(*(key[order] for key in keys))
+    starts = run_starts(*(key[order] for key in keys))
     return pa.table(_add_up(table, order, starts, order[starts]), schema=COUNTS)
 
 
@@ -169,12 +157,12 @@ def total_counts(counts: pa.Table) -> pa.Table:
     if not counts.num_rows:
         return TOTALS.empty_table()
     hi, lo, frequency = (counts.column(name).to_numpy() for name in ("key_hi", "key_lo", "frequency"))
-    starts = group_starts(hi, lo)
+    starts = run_starts(hi, lo)
     sizes = np.diff(np.append(starts, len(hi)))
     # The surfaces of a phrase are in order of their hashes: the first of the most frequent is taken.
     best = np.flatnonzero(frequency == np.repeat(np.maximum.reduceat(frequency, starts), sizes))
     phrase = np.repeat(np.arange(len(starts)), sizes)
-    best = best[group_starts(phrase[best])]
+    best = best[run_starts(phrase[best])]
     columns = _add_up(counts, np.arange(len(hi)), starts, best) | {"of_surface": frequency[best]}
     # The phrases are in order of their keys.
     order = np.argsort(-columns["frequency"], kind="stable")

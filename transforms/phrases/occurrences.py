@@ -25,6 +25,7 @@ from transforms.arrays import (
     next_not,
     offsets_of,
     previous_not,
+    run_begins,
     single,
     slice_hashes,
     slice_strings,
@@ -226,8 +227,8 @@ class _Tree:
     def holds_clause(self) -> Bools:
         """[n] which constituents have a clause inside. What is in a constituent comes next, until it ends."""
         clauses = np.concatenate(([0], np.cumsum(self.label >= len(PHRASE_LABELS))))
-        behind = np.searchsorted(self.start, self.end)
-        return clauses[behind] > clauses[1:]
+        after = np.searchsorted(self.start, self.end)
+        return clauses[after] > clauses[1:]
 
     def chains(self, words: _Words) -> I64:
         """[n] the outermost constituent with the same head as each.
@@ -356,10 +357,7 @@ class _Candidates:
         words = (self.start << 16) + self.end - self.start
         order = np.argsort(words * len(PHRASE_LABELS) + self.label, kind="stable")
         self._take(order)
-        words = words[order]
-        first = np.ones(len(words), dtype=bool)
-        first[1:] = words[1:] != words[:-1]
-        self.keep(first, "same_words")
+        self.keep(run_begins(words[order]), "same_words")
 
     def _take(self, rows: I64 | Bools) -> None:
         self.row, self.label = self.row[rows], self.label[rows]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from transforms.arrays import run_begins
 from transforms.sources.items import Document, Link
 
 ID, TEXT, PARAGRAPH = 0, 1, 2
@@ -102,8 +103,7 @@ def find_drops(keys: pa.Table) -> pa.Table:
     of an id and the text of row 1 is another than that of row 0, the reason of row 1 is "duplicate_id".
     """
     hi, lo, kind, item = (keys.column(name).to_numpy() for name in ("key_hi", "key_lo", "kind", "item"))
-    repeated = np.zeros(len(hi), dtype=bool)
-    repeated[1:] = (hi[1:] == hi[:-1]) & (lo[1:] == lo[:-1]) & (kind[1:] == kind[:-1])
+    repeated = ~run_begins(hi, lo, kind)
     text = keys.column("text_hash").to_numpy()
     first = np.maximum.accumulate(np.where(repeated, 0, np.arange(len(hi))))
     other_text = (kind == ID) & (text != text[first]) if len(hi) else repeated

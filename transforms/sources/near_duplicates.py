@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.arrays import I64, U64, mix64, slice_hashes
+from transforms.arrays import I64, U64, mix64, run_begins, slice_hashes
 
 HASHES = 112
 """Hash functions of a signature, as in FineWeb (Penedo et al. 2024, section 3.3)."""
@@ -23,7 +23,7 @@ HASHES = 112
 MOST_ROWS = 16
 
 NEIGHBOURS = 8
-"""Texts with the same band are each compared with so many that come before, so that the work stays linear."""
+"""Each text is compared with at most this many before it that have the same band, so that the work stays linear."""
 
 _WORD = re.compile(r"[^\W_]+")
 _PIECE = 1 << 18
@@ -142,8 +142,7 @@ def distinct_pairs(a: I64, b: I64) -> tuple[I64, I64]:
     """Pairs in order, each once."""
     order = np.lexsort((b, a))
     a, b = a[order], b[order]
-    new = np.ones(len(a), dtype=bool)
-    new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    new = run_begins(a, b)
     return a[new], b[new]
 
 
