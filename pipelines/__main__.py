@@ -19,6 +19,7 @@ COMMANDS = (
     "mine_mentions",
     "extract_documents",
     "parse_sentences",
+    "find_entities",
     "count_phrases",
     "find_mentions",
 )
