@@ -28,8 +28,8 @@ from transforms.phrases.counting import (
     total_counts,
     with_storage_keys,
 )
-from transforms.phrases.occurrences import SENTENCE_COLUMNS
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import SENTENCE_COLUMNS
 
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21

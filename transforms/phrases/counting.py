@@ -14,8 +14,9 @@ from schemas.keys import order_by_key
 from schemas.kinds.phrases import PHRASES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import I64, U64, Bools, run_hashes, run_starts, slice_strings, string_bytes
-from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
+from transforms.phrases.occurrences import Occurrences, find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import Tokens, read_tokens
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
 _SUMS = ("frequency", "document_frequency", *PHRASE_LABELS)
