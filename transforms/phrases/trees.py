@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -69,12 +70,12 @@ class Tree:
         children (HEAD_TAGS), or a conjunction.
         """
         n = len(self.start)
-        parent = self._parents()
+        parent = self._parent
         # For each label, how many tokens before a place can be its head or are a conjunction.
         heads = np.zeros((len(PHRASE_LABELS) + 1, len(words.function) + 1), dtype=np.int32)
         auxiliary = words.are(Class.AUXILIARY) | words.tagged(MODAL_TAGS)
         for row, name in enumerate(PHRASE_LABELS):
-            head = words.tagged(HEAD_TAGS[name] | {"CC"})
+            head = words.tagged(HEAD_TAGS[name] | _CONJUNCTIONS)
             np.cumsum(head & ~auxiliary if name == "VP" else head, out=heads[row, 1:])
         label = np.where(self.label < len(PHRASE_LABELS), self.label, -1)  # the last row is empty
         own = heads[label, self.end] - heads[label, self.start]
@@ -83,14 +84,13 @@ class Tree:
         inside = heads[label[above], self.end[child]] - heads[label[above], self.start[child]]
         own = own - np.bincount(above, inside, minlength=n).astype(np.int64)
         linked = child[(label[child] == label[above]) & (own[above] == 0)]
-        top = np.arange(n)
+        up = np.full(n, -1)
         above, first = np.unique(parent[linked], return_index=True)
-        top[linked[first]] = above
-        while not np.array_equal(higher := top[top], top):
-            top = higher
-        return top
+        up[linked[first]] = above
+        return _last_of_chains(up)
 
-    def _parents(self) -> I64:
+    @functools.cached_property
+    def _parent(self) -> I64:
         """[n] the constituent around each, -1 where there is none: the last one before it that is one less deep."""
         n = len(self.start)
         place = np.arange(n)
@@ -103,3 +103,67 @@ class Tree:
         before = np.searchsorted(keys, keys - (n + 1)) - 1
         parent[order] = np.where(depth[order] > 0, order[before], -1)
         return parent
+
+    def heads(self, words: Words) -> I64:
+        """[n] the token that is the head of each constituent, -1 where there is none, as in a coordination.
+
+        It is the last word directly in the constituent that can be the head of its label (HEAD_TAGS), or the head of
+        the first child with its label. A number is no head: "one of the windows" has none.
+        """
+        around, token = self._words_in_constituents(words)
+        can_be_head = np.zeros((len(PHRASE_LABELS) + 1, len(words.function)), dtype=bool)
+        for row, name in enumerate(PHRASE_LABELS):
+            can_be_head[row] = words.tagged(HEAD_TAGS[name])
+        label = np.where(self.label < len(PHRASE_LABELS), self.label, -1)  # the last row is empty
+        head = np.full(len(self.start), -1)
+        kept = can_be_head[label[around], token]
+        np.maximum.at(head, around[kept], token[kept])
+        head[joined := self._joined(words)] = -1
+        child = np.flatnonzero(self._parent >= 0)
+        like = _first(self._parent, child[self.label[child] == self.label[self._parent[child]]])
+        return head[_last_of_chains(np.where((head >= 0) | joined, -1, like))]
+
+    def objects(self, words: Words) -> I64:
+        """[n] of a PP the first NP in it, or in the first PP in it; of a coordination or another label itself."""
+        inside = np.flatnonzero((self._parent >= 0) & np.isin(self.label, (NP, PP)))
+        first = _first(self._parent, inside[self.label[self._parent[inside]] == PP])
+        return _last_of_chains(np.where(self._joined(words), -1, first))
+
+    def _joined(self, words: Words) -> Bools:
+        """[n] which constituents have a conjunction directly in them."""
+        around, token = self._words_in_constituents(words)
+        joined = np.zeros(len(self.start), dtype=bool)
+        joined[around[words.tagged(_CONJUNCTIONS)[token]]] = True
+        return joined
+
+    def _words_in_constituents(self, words: Words) -> tuple[I64, I64]:
+        """The tokens that are in a constituent, and the innermost one around each.
+
+        That is the last one that begins at the token or before it, or the first around that which ends after it.
+        """
+        around = np.searchsorted(self.start, np.arange(len(words.function)), side="right") - 1
+        left = np.flatnonzero(around >= 0)
+        while len(left := left[self.end[around[left]] <= left]):
+            around[left] = self._parent[around[left]]
+            left = left[around[left] >= 0]
+        token = np.flatnonzero(around >= 0)
+        return around[token], token
+
+
+_CONJUNCTIONS = frozenset(("CC",))
+
+
+def _first(parent: I64, children: I64) -> I64:
+    """[n] the first of these children of each constituent, -1 where there is none."""
+    found = np.full(len(parent), -1)
+    above, first = np.unique(parent[children], return_index=True)
+    found[above] = children[first]
+    return found
+
+
+def _last_of_chains(next_: I64) -> I64:
+    """[n] where one comes from each place by going to the next one of it, until there is none (-1)."""
+    last = np.where(next_ < 0, np.arange(len(next_)), next_)
+    while not np.array_equal(further := last[last], last):
+        last = further
+    return last
