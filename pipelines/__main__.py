@@ -20,6 +20,7 @@ COMMANDS = (
     "mine_phrases",
     "extract_documents",
     "parse_sentences",
+    "find_entities",
     "count_phrases",
     "find_mentions",
 )

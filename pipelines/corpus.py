@@ -15,6 +15,7 @@ from pipelines.engine.stage import Stage
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, AddUpTypes, Count, CountTypes, Select, SelectTyped
 from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
+from pipelines.stages.entities import FindEntities
 from pipelines.stages.extract import Extract, SourceFile
 from pipelines.stages.near_duplicates import Cluster, Compare, Match, Send, Sign
 from pipelines.stages.parse import Parse
@@ -25,6 +26,8 @@ from schemas.manifest import Input, Manifest, read_manifest
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
+from transforms.entities.options import EntityOptions
+from transforms.entities.registry import finder_identity
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
@@ -171,6 +174,25 @@ def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | Non
     return ChainDataset(found, documents_manifest.fingerprint)
 
 
+def entities(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
+    """Sentences -> the named entities of each."""
+    chosen = options[EntityOptions]
+    stage = FindEntities(
+        entity_finder=chosen.entity_finder, entity_options=chosen.settings(), sentences=before.folder.uri
+    )
+    identity = finder_identity(chosen.entity_finder, **dict(chosen.settings()))
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.entities.KIND,
+            stages=(stage,),
+            inputs=(before.as_input,),
+            options=stage.settings() | {"entity_types": identity.types},
+            models=(identity._asdict(),),
+        )
+    )
+
+
 def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Sentences -> the most frequent phrases."""
     vocabulary = options[Vocabulary]
@@ -212,7 +234,7 @@ def typed_phrases(sentences: ChainDataset, entities: ChainDataset, options: Chos
 
 
 def with_entities(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
-    """Documents, sentences, and their entities, from anything before them; the last two beside `output`."""
+    """Documents -> sentences -> their entities, from anything before them, beside `output`."""
     chain = sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
     return [*chain, entities(chain[-1], options, output.beside("-entities"))]
 
@@ -223,7 +245,8 @@ def any_phrases(source: Given, options: Chosen, output: Folder) -> list[ChainDat
         assert source.dataset is not None
         return [source.dataset]
     chain = with_entities(source, options, output)
-    return [*chain, typed_phrases(*chain[-2:], options, output.beside("-phrases"))]
+    _, parsed, found = chain
+    return [*chain, typed_phrases(parsed, found, options, output.beside("-phrases"))]
 
 
 def contexts(

@@ -11,10 +11,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from transforms.entities.options import EntityOptions
-
 from pipelines.cli import Command, main
 from schemas.options import Chosen
+from transforms.entities.options import EntityOptions
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.phrases.options import TYPED_RULES, TYPED_VOCABULARY, TypeRules
 
@@ -30,7 +29,8 @@ def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     chain = corpus.with_entities(source, options, output)
-    return [*chain, corpus.typed_phrases(*chain[-2:], options, output)]
+    _, sentences, entities = chain
+    return [*chain, corpus.typed_phrases(sentences, entities, options, output)]
 
 
 COMMAND = Command(

@@ -173,7 +173,7 @@ class Select(Stage):
             yield waiting.combine_chunks()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CountTypes(Count):
     """The same, by the types of the occurrences. Shard i of the entities is about shard i of the sentences."""
 
@@ -186,7 +186,7 @@ class CountTypes(Count):
         entities = read_parquet(Folder(self.entities), path, ["entities"])
 
         def typing(tokens: Tokens, found: Occurrences) -> I64:
-            types = entity_types(sentences, tokens, found, entities, self.entity_types, self.types.match)
+            types = entity_types(sentences, tokens, found, entities, self.entity_types, self.types.entity_match)
             return found.label * len(self.entity_types) + types
 
         return count_shard(sentences, self.rules, typing)

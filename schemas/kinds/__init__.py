@@ -8,6 +8,7 @@ from schemas.kinds import (
     alias_pairs,
     contexts,
     documents,
+    entities,
     mention_pairs,
     mentions,
     phrases,

@@ -119,7 +119,7 @@ def _notes(manifest: Manifest) -> Iterator[str]:
     other = sum(n for name, n in counts.items() if name.endswith(f"-{NO_ENTITY}"))
     said = [f"{label} {n / total:.1%} ({PEARL_LABELS[label]:.1%})" for label, n in labels.items()]
     said.append(f"{NO_ENTITY} {other / total:.1%} ({PEARL_OTHER:.1%})")
-    yield f"typed phrases, in parentheses PEARL's (docs/typed-phrases.md): {', '.join(said)}"
+    yield f"shares of the phrases, in parentheses PEARL's (docs/typed-phrases.md): {', '.join(said)}"
 
 
 KIND = replace(

@@ -111,10 +111,9 @@ class TypeRules:
 
     group: ClassVar[str] = "types"
 
-    match: str = option(
+    entity_match: str = option(
         "head",
         choices=MATCHES,
-        flag="--entity-match",
         help="the entity of a phrase: the one with its words, or also one inside that has its head, or any inside",
     )
 
