@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "mine_contexts",
     "mine_mentions",
+    "mine_phrases",
     "extract_documents",
     "parse_sentences",
     "find_entities",

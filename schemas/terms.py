@@ -11,6 +11,9 @@ ENTITY_TYPES = (
 )
 """The 18 types of entities of OntoNotes, in the order of its guidelines."""
 
+NO_ENTITY = "OTHER"
+"""The entity type of what is no entity."""
+
 UNKNOWN_TOKEN = "\ufffd"
 """A word of a text that the source does not give, such as WikiText's <unk>. No phrase may contain it."""
 

@@ -13,6 +13,7 @@ from schemas.kinds import (
     mentions,
     phrases,
     sentences,
+    typed_phrases,
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 
