@@ -26,11 +26,11 @@ class _Listed(NamedTuple):
 
 
 _OPERATIONS = {
-    "swap_characters": _Listed(CHARACTER, "characters", "Swap"),
-    "drop_character": _Listed(CHARACTER, "characters", "Drop"),
-    "insert_character": _Listed(CHARACTER, "characters", "Insert"),
-    "keyboard": _Listed(CHARACTER, "characters", "Keyboard"),
-    "swap_tokens": _Listed(TOKEN, "tokens", "SwapTokens"),
+    "swap_characters": _Listed(CHARACTER, "characters", "Swap", "min_word_letters"),
+    "drop_character": _Listed(CHARACTER, "characters", "Drop", "min_word_letters"),
+    "insert_character": _Listed(CHARACTER, "characters", "Insert", "min_word_letters"),
+    "keyboard": _Listed(CHARACTER, "characters", "Keyboard", "min_word_letters"),
+    "swap_tokens": _Listed(TOKEN, "tokens", "SwapTokens", "swap"),
     "paraphrase": _Listed(PHRASE, "paraphrases", "Paraphrase", "candidates", always=False),
 }
 
