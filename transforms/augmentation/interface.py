@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.arrays import I64, U64, mix64
@@ -46,3 +47,8 @@ def pick(seeds: U64, choice: int, among: I64) -> I64:
     """
     high = mix64(seeds + np.uint64(choice)) >> np.uint64(32)
     return ((high * among.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+
+
+def share_of(seeds: U64) -> npt.NDArray[np.float64]:
+    """[n] for each seed a number of 0 or more and below 1, evenly."""
+    return (mix64(seeds) >> np.uint64(11)) * 2.0**-53
