@@ -32,7 +32,6 @@ def augmentations(before: ChainDataset, options: Chosen, output: Folder) -> Chai
     phrases = before.folder.uri
     augment = Augment(
         draws=rules.draws,
-        attempts=rules.attempts,
         seed=seed,
         operations=tuple(operations),
         options=tuple(sorted((name, value) for name, value in wanted.items() if name not in places)),

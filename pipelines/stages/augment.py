@@ -113,7 +113,6 @@ class Augment(Stage):
     Unit: ClassVar[type] = Range
 
     draws: int
-    attempts: int
     seed: int
     operations: tuple[Operation, ...]
     options: tuple[tuple[str, Any], ...]
@@ -170,7 +169,7 @@ class Augment(Stage):
         number = np.tile(np.arange(self.draws, dtype=np.int32), len(phrases))
         texts = phrases.to_pylist()
         hi, lo = halves(draw_key(text, each, seed=self.seed) for text in texts for each in range(self.draws))
-        drawn = draw(every, hi, self.operations, augmenters, attempts=self.attempts)
+        drawn = draw(every, hi, self.operations, augmenters)
         kept = np.flatnonzero(drawn.operation >= 0)
         write.ledger.read += len(every)
         write.ledger.written += len(kept)
@@ -180,7 +179,9 @@ class Augment(Stage):
         write.counters += Counter(
             {f"operation:{each.name}": n for each, n in zip(self.operations, counts, strict=True)}
         )
-        write.counters["tried_again"] += int((drawn.attempt[kept] > 0).sum())
+        write.counters += Counter(
+            {f"nothing:{each.name}": n for each, n in zip(self.operations, drawn.failed.tolist(), strict=True)}
+        )
         rows = pa.array(kept)
         augmented = drawn.augmented.take(rows)
         table = pa.table(

@@ -212,5 +212,5 @@ KIND = Kind(
         words("Length of an augmented phrase", "augmented"),
     ),
     tasks=("sentence-similarity",),
-    filters={"nothing_to_change": "a draw in which no operation changed the phrase (--attempts)"},
+    filters={"nothing_to_change": "a draw in which no operation has anything to change"},
 )

@@ -16,11 +16,14 @@ from transforms.augmentation.registry import GRANULARITY, UNCHANGED
 
 
 class Drawn(NamedTuple):
-    """What was drawn for n phrases: the text (null: no operation changes the phrase), the operation and the attempt."""
+    """What was drawn for n phrases.
 
-    augmented: pa.StringArray
+    `failed` counts, for each operation, how often it was chosen and had nothing to change.
+    """
+
+    augmented: pa.StringArray  # null where no operation changes the phrase
     operation: I64  # -1 for none
-    attempt: I64  # 0 for the first
+    failed: I64
 
 
 def operations_of(names: Sequence[str], shares: Mapping[str, float]) -> list[Operation]:
@@ -42,49 +45,46 @@ Operation(name='unchanged', granularity='unchanged', share=0.5)]
 
 
 def draw(
-    phrases: pa.StringArray,
-    seeds: U64,
-    operations: Sequence[Operation],
-    augmenters: Mapping[str, Augmenter],
-    *,
-    attempts: int,
+    phrases: pa.StringArray, seeds: U64, operations: Sequence[Operation], augmenters: Mapping[str, Augmenter]
 ) -> Drawn:
     """Augment each phrase by an operation that its seed chooses.
 
-    If the operation changes nothing but case, the next attempt chooses again, by another seed. It never chooses to
-    leave the phrase unchanged, so that a run has no more of those than its shares say.
+    If that changes nothing, or nothing but case, another one is chosen by the next seed, until all were tried. Only the
+    first choice may leave the phrase unchanged, so that there are no more of those than their share.
     """
     n = len(phrases)
-    operation, attempt, place = np.full(n, -1), np.full(n, -1), np.full(n, -1)
-    made: list[pa.Array] = []
-    size = 0
+    operation, place = np.full(n, -1), np.full(n, -1)
+    failed = np.zeros(len(operations), np.int64)
+    made: list[pa.Array] = [pa.nulls(0, pa.string())]
+    size = attempt = 0
+    left = np.tile([each.share for each in operations], (n, 1))  # the shares of what was not tried
     pending = np.arange(n)
-    for number in range(attempts):
-        tried = mix64(seeds[pending] ^ mix64(np.array([number], np.uint64)))
-        shares = np.array([one.share if number == 0 or one.name != UNCHANGED else 0.0 for one in operations])
-        if not len(pending) or not shares.any():
-            break
-        chance = share_of(tried) * shares.sum()
-        chosen = np.minimum(np.searchsorted(np.cumsum(shares), chance, side="right"), np.flatnonzero(shares)[-1])
+    while len(pending):
+        tried = mix64(seeds[pending] ^ mix64(np.array([attempt], np.uint64)))
+        until = np.cumsum(left[pending], axis=1)
+        chosen = (until <= (share_of(tried) * until[:, -1])[:, None]).sum(axis=1)
+        left[pending, chosen] = 0
         own_seeds = mix64(~tried)  # the operation that was chosen says something of `tried`
-        for index, one in enumerate(operations):
+        for index, each in enumerate(operations):
             rows = np.flatnonzero(chosen == index)
-            if not len(rows):
-                continue
             before = phrases.take(pa.array(pending[rows]))
-            if one.name == UNCHANGED:
+            if each.name == UNCHANGED:
                 after, differs = before, np.ones(len(rows), bool)
-            else:
-                after = augmenters[one.name].augment(before, own_seeds[rows])
+                left[:, index] = 0
+            elif len(rows):
+                after = augmenters[each.name].augment(before, own_seeds[rows])
                 differs = ~same_but_for_case(before, after)
+            else:
+                continue
             done = pending[rows[differs]]
-            place[done] = size + np.flatnonzero(differs)
-            operation[done], attempt[done] = index, number
+            operation[done], place[done] = index, size + np.flatnonzero(differs)
+            failed[index] += len(rows) - len(done)
             made.append(after)
             size += len(after)
-        pending = pending[operation[pending] < 0]
-    every = pa.concat_arrays([pa.nulls(0, pa.string()), *made])
-    return Drawn(every.take(pa.array(place, mask=place < 0)), operation, attempt)
+        pending = pending[(operation[pending] < 0) & left[pending].any(axis=1)]
+        attempt += 1
+    augmented = pa.concat_arrays(made).take(pa.array(place, mask=place < 0))
+    return Drawn(augmented, operation, failed)
 
 
 def same_but_for_case(one: pa.StringArray, other: pa.StringArray) -> np.ndarray:

@@ -51,4 +51,4 @@ def pick(seeds: U64, choice: int, among: I64) -> I64:
 
 def share_of(seeds: U64) -> npt.NDArray[np.float64]:
     """[n] for each seed a number of 0 or more and below 1, evenly."""
-    return (mix64(seeds) >> np.uint64(11)) * 2.0**-53
+    return (mix64(seeds) >> np.uint64(12)) * 2.0**-52  # below 1 also after a product is rounded

@@ -67,12 +67,6 @@ class DrawRules:
         metavar="DIR",
         help="a dataset of texts that mean the same, such as aliases; its share is else that of the others",
     )
-    attempts: int = option(
-        8,
-        takes=count,
-        metavar="N",
-        help="try a draw that changes nothing again, up to N operations in all",
-    )
 
 
 @dataclass(frozen=True)
