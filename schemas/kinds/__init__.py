@@ -6,6 +6,7 @@ from __future__ import annotations
 from schemas.kind import KINDS as KINDS
 from schemas.kinds import (
     alias_pairs,
+    augmentations,
     contexts,
     documents,
     entities,
@@ -13,6 +14,7 @@ from schemas.kinds import (
     mentions,
     phrases,
     sentences,
+    typed_phrases,
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 
