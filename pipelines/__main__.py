@@ -23,6 +23,7 @@ COMMANDS = (
     "find_entities",
     "count_phrases",
     "find_mentions",
+    "augment",
 )
 """The modules in `pipelines/` that write datasets."""
 

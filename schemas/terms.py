@@ -37,3 +37,6 @@ PAIR_KINDS = ("entity", "surface")
 
 STRAIGHT_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 """The typographic apostrophes and quotes that are straight ones in phrases."""
+
+KEYBOARD = ((0.0, "qwertyuiop"), (0.25, "asdfghjkl"), (0.75, "zxcvbnm"))
+"""The letters of an English keyboard, row by row, and by how many keys each row is shifted to the right."""

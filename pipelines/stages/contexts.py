@@ -21,7 +21,7 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.count import read_sentences
 from pipelines.stages.units import Shards, shard_units, shards_a_unit
-from schemas.keys import is_validation, row_key
+from schemas.keys import halves, is_validation, row_key
 from schemas.kinds import phrases as phrases_kind
 from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
@@ -296,13 +296,10 @@ class Cut(Stage):
         return pa.table({name: columns_of_rows[name] for name in CUT.names}, schema=CUT)
 
     def _row_keys(self, doc_ids: list[str], starts: list[int], phrases: list[str]) -> tuple[U64, U64]:
-        """[n], [n] the upper and lower 64 bits of each row's key, whose 16 bytes are two big-endian numbers."""
         places = zip(doc_ids, starts, phrases, strict=True)
-        keys = b"".join(
+        return halves(
             row_key(seed=self.seed, doc_id=doc_id, start_char=at, phrase=phrase) for doc_id, at, phrase in places
         )
-        halves = np.frombuffer(keys, dtype=">u8").astype(np.uint64)
-        return halves[0::2].copy(), halves[1::2].copy()
 
     def _validation(self, cut: pa.Table) -> pa.Array:
         """[n] whether each row is of the validation split."""

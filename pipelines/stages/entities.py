@@ -18,8 +18,8 @@ from transforms.entities.registry import load_finder, needs_torch
 from transforms.entities.tables import SENTENCE_COLUMNS, entities_table, groups, read_words
 from transforms.registry import Settings
 
-CALL_TOKENS = 50_000
-"""Tokens that a finder gets in a call, about: seconds of work."""
+CALL_TOKENS = 20_000
+"""Tokens that a finder gets in a call, about: at most seconds of work."""
 
 
 class SentenceShard(NamedTuple):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from schemas.kind import KINDS as KINDS
 from schemas.kinds import (
     alias_pairs,
+    augmentations,
     contexts,
     documents,
     entities,

@@ -15,7 +15,7 @@ REGISTRY = Registry(
     {
         "spacy": Listed("transforms.entities.spacy_finder", "SpacyFinder", "model types"),
         "transformers": Listed(
-            "transforms.entities.transformers_finder", "TransformersFinder", "model revision types batch_tokens threads"
+            "transforms.entities.transformers_finder", "TransformersFinder", "model types batch_tokens threads"
         ),
     },
 )

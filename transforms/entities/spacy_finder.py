@@ -22,16 +22,13 @@ from threadpoolctl import ThreadpoolController
 from transforms.entities import identities
 from transforms.entities.interface import Entity, Words, types_of
 from transforms.entities.spacy_model import recogniser
-from transforms.entities.tables import groups
 from transforms.parsing.spacy_files import find_spacy
 from transforms.parsing.tokens import load_spacy
 
-GROUP_TOKENS = 50_000
-"""Tokens of sentences whose different words get their vectors together."""
 BATCH_TOKENS = 1_000
 """Tokens of a batch: few enough for the processor's cache."""
 KEPT_STRINGS = 500_000
-"""The most words that spaCy may keep, at about 400 bytes each; further ones are dropped after their group."""
+"""The most words that spaCy may keep, at about 400 bytes each; further ones are dropped after the call."""
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -57,18 +54,15 @@ class SpacyFinder:
         self.identity = identities.spacy(model, types=types)
 
     def find(self, sentences: Sequence[Words]) -> list[list[Entity]]:
-        found: list[list[Entity]] = []
-        with self._blas.limit(limits=1):
-            for group in groups(sentences, GROUP_TOKENS):
-                with self._bounded_vocabulary():
-                    if self._greedy:
-                        spans = self._greedy.spans(self._nlp, [each.words for each in group])
-                    else:
-                        spans = _spans(self._nlp, group)
-                    for each in spans:
-                        named = (Entity(start, end, self._types[label]) for start, end, label in each)
-                        found.append([entity for entity in named if entity.type])
-        return found
+        with self._blas.limit(limits=1), self._bounded_vocabulary():
+            words = [each.words for each in sentences]
+            spans = self._greedy.spans(self._nlp, words) if self._greedy else _spans(self._nlp, sentences)
+            return [[*self._named(each)] for each in spans]
+
+    def _named(self, spans: Spans) -> Iterator[Entity]:
+        for start, end, label in spans:
+            if type_ := self._types[label]:
+                yield Entity(start, end, type_)
 
     def _bounded_vocabulary(self) -> AbstractContextManager[object]:
         return self._nlp.memory_zone() if len(self._nlp.vocab.strings) > KEPT_STRINGS else nullcontext()

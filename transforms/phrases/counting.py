@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from schemas.columns import list_of
-from schemas.keys import order_by_key
+from schemas.keys import halves, order_by_key
 from schemas.kinds.phrases import PHRASES
 from schemas.kinds.typed_phrases import TYPED_PHRASES, type_names
 from schemas.terms import PHRASE_LABELS
@@ -224,10 +224,7 @@ def with_storage_keys(table: pa.Table) -> pa.Table:
 
 def phrase_keys(phrases: pa.ChunkedArray | pa.Array) -> tuple[U64, U64]:
     """128 bits of xxh3 over each phrase's UTF-8 bytes, as two 64-bit columns."""
-    digest = xxhash.xxh3_128_digest
-    joined = b"".join([digest(phrase) for phrase in phrases.cast(pa.binary()).to_pylist()])
-    keys = np.frombuffer(joined, dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    return keys[:, 0].copy(), keys[:, 1].copy()
+    return halves(map(xxhash.xxh3_128_digest, phrases.cast(pa.binary()).to_pylist()))
 
 
 def frequencies_of(totals: pa.Table) -> pa.Table:
