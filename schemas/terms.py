@@ -5,6 +5,15 @@ from __future__ import annotations
 PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
 """The labels of constituents that the papers use as phrases. Their order breaks ties between labels."""
 
+ENTITY_TYPES = (
+    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
+    *("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"),
+)
+"""The 18 types of entities of OntoNotes, in the order of its guidelines."""
+
+NO_ENTITY = "OTHER"
+"""The entity type of what is no entity."""
+
 UNKNOWN_TOKEN = "\ufffd"
 """A word of a text that the source does not give, such as WikiText's <unk>. No phrase may contain it."""
 

@@ -32,8 +32,9 @@ from transforms.arrays import U64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.options import WindowRules
 from transforms.contexts.windows import cut_contexts, read_text, runs, window_bounds
-from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.occurrences import find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import read_tokens
 
 ROWS_A_RANGE = 4_000_000
 CONTEXTS_A_SHARD = 50_000

@@ -9,10 +9,12 @@ from schemas.kinds import (
     augmentations,
     contexts,
     documents,
+    entities,
     mention_pairs,
     mentions,
     phrases,
     sentences,
+    typed_phrases,
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 
