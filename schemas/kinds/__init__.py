@@ -10,6 +10,7 @@ from schemas.kinds import (
     documents,
     mention_pairs,
     mentions,
+    neighbours,
     phrases,
     sentences,
 )
