@@ -12,6 +12,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+_loop = njit(nogil=True, error_model="numpy")
+_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
@@ -27,7 +30,7 @@ _popcount: Any = intrinsic(_typed_popcount)
 """How many bits of a word are set, in one instruction of the processor."""
 
 
-@njit(nogil=True)
+@_inner
 def _added(bag, character, seen, bin_of, bits, first_bit):
     """The bag with one character more; `seen` counts the characters of each bin."""
     own = bin_of[character]
@@ -37,7 +40,7 @@ def _added(bag, character, seen, bin_of, bits, first_bit):
     return bag
 
 
-@njit(nogil=True)
+@_loop
 def bags(characters, start, end, bin_of, bits, first_bit):
     """[n] the bags of the texts characters[start:end]."""
     found = np.zeros(len(start), np.uint64)
@@ -49,7 +52,7 @@ def bags(characters, start, end, bin_of, bits, first_bit):
     return found
 
 
-@njit(nogil=True)
+@_loop
 def sizes(bags):
     """[n] how many bits of each bag are set."""
     found = np.zeros(len(bags), np.int64)
@@ -58,7 +61,7 @@ def sizes(bags):
     return found
 
 
-@njit(nogil=True)
+@_loop
 def bags_to_each(characters, edges, bin_of, bits, first_bit):
     """The bags before and from each place of n texts, and their ends: two arrays [characters + n].
 
@@ -78,7 +81,7 @@ def bags_to_each(characters, edges, bin_of, bits, first_bit):
     return before, after
 
 
-@njit(nogil=True)
+@_inner
 def _least_common(both, bound, above):
     """The least length of a common subsequence for a similarity of `bound`, or `above` it; `both`: the two lengths."""
     least = np.int64(bound * both / 2)
@@ -89,7 +92,7 @@ def _least_common(both, bound, above):
     return least
 
 
-@njit(nogil=True)
+@_inner
 def _by_bags(bag, bags, far, flags, found):
     """Put into `found` the columns whose bags differ from the row's in at most `far` bits; returns how many.
 
@@ -104,7 +107,7 @@ def _by_bags(bag, bags, far, flags, found):
     return np.int64(n)
 
 
-@njit(nogil=True)
+@_inner
 def _by_halves(found, n, first, second, before, after, lowest, highest, spare):
     """Keep those of `found` whose halves leave at most `spare` of their characters without a partner; returns how many.
 
@@ -129,7 +132,7 @@ def _by_halves(found, n, first, second, before, after, lowest, highest, spare):
     return np.int64(kept)
 
 
-@njit(nogil=True)
+@_inner
 def _common_short(found, n, length, characters, edges, masks, m, common):
     """The lengths of the longest common subsequences of a row of at most 64 characters and n columns of one length.
 
@@ -153,7 +156,7 @@ def _common_short(found, n, length, characters, edges, masks, m, common):
         common[n_th + 2], common[n_th + 3] = _popcount(~x & own), _popcount(~y & own)
 
 
-@njit(nogil=True)
+@_inner
 def _common_long(found, n, length, characters, edges, row, slots, common):
     """The same for a row of any length, in several words. `slots`, zeros for all characters, is left as it was."""
     m = len(row)
@@ -189,7 +192,7 @@ def _common_long(found, n, length, characters, edges, row, slots, common):
         slots[row[place]] = 0
 
 
-@njit(nogil=True)
+@_inner
 def _is_better(similarity, hi, lo, best, at):
     """Whether a neighbour comes before that at a place of `best`: more similar, or of lower hash."""
     if similarity != best.similarity[at]:
@@ -197,7 +200,7 @@ def _is_better(similarity, hi, lo, best, at):
     return hi < best.key_hi[at] or (hi == best.key_hi[at] and lo < best.key_lo[at])
 
 
-@njit(nogil=True)
+@_inner
 def _offer(row, similarity, place, hi, lo, best):
     """Add a neighbour to those of a row, or put it in the place of the worst, if it is better."""
     most = best.similarity.shape[1]
@@ -219,7 +222,7 @@ def _offer(row, similarity, place, hi, lo, best):
         best.worst[row] = worst
 
 
-@njit(nogil=True)
+@_loop
 def search(rows, order, columns, runs, min_similarity, best, masks, slots):
     """Offer all columns of `runs` to the rows `order`; the fields are those of `neighbours.py`.
 

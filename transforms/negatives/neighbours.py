@@ -86,9 +86,9 @@ def choose_bins(texts: Texts) -> Bins:
     """
     edges = texts.edges[: SAMPLE + 1]
     characters = texts.characters[: edges[-1]]
-    by_frequency = np.argsort(-np.bincount(characters, minlength=CHARACTERS), kind="stable")
-    bin_of = np.empty(CHARACTERS, np.uint8)
-    bin_of[by_frequency] = np.arange(CHARACTERS) % BINS
+    known, times = np.unique(characters, return_counts=True)
+    bin_of = (np.arange(CHARACTERS) % BINS).astype(np.uint8)
+    bin_of[known[np.argsort(-times, kind="stable")]] = np.arange(len(known)) % BINS
     n = len(edges) - 1
     text = np.repeat(np.arange(n), np.diff(edges))
     counts = np.bincount(text * BINS + bin_of[characters], minlength=n * BINS).reshape(n, BINS)
