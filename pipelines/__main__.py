@@ -24,6 +24,7 @@ COMMANDS = (
     "count_phrases",
     "find_mentions",
     "augment",
+    "find_neighbours",
 )
 """The modules in `pipelines/` that write datasets."""
 

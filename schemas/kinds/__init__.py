@@ -12,6 +12,7 @@ from schemas.kinds import (
     entities,
     mention_pairs,
     mentions,
+    neighbours,
     phrases,
     sentences,
     typed_phrases,
