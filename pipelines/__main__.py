@@ -21,6 +21,7 @@ COMMANDS = (
     "parse_sentences",
     "count_phrases",
     "find_mentions",
+    "embed_phrases",
 )
 """The modules in `pipelines/` that write datasets."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from pipelines.engine.stage import Isolation, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from schemas.errors import UserError
+from pipelines.stages.units import require_same_model
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
 from schemas.process import without
@@ -60,15 +59,8 @@ class Parse(Stage):
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity._asdict()
-        wanted = json.loads(json.dumps(models[0]))
-        found = json.loads(json.dumps(identity))
-        for name in sorted({*wanted, *found}):
-            if wanted.get(name) != found.get(name):
-                raise UserError(
-                    f"--parser {self.parser}: its {name} is {found.get(name)} on the workers and {wanted.get(name)} "
-                    "here; give both the same model and libraries"
-                )
+        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity
+        require_same_model(f"--parser {self.parser}", identity, models[0])
 
     def shorter(self, rows: pa.Table) -> pa.Table:
         found: list[dict[str, Any]] = []

@@ -1,13 +1,16 @@
-"""Units that several stages share: consecutive shards of a dataset, ranges of an exchange, the whole."""
+"""Units that several stages share: shards of a dataset, rows of a shard, ranges of an exchange, the whole."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from pipelines.engine.stage import Work
+from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
@@ -21,6 +24,16 @@ class Shards(NamedTuple):
     first: int
     paths: list[str]
     ranges: int  # of the exchange that the stage writes; 0 if it writes none
+
+
+class Piece(NamedTuple):
+    """Consecutive rows of a shard of a dataset: [first, end). `shard` is its number, `row` that of the first of all."""
+
+    path: str
+    shard: int
+    row: int
+    first: int
+    end: int
 
 
 class Range(NamedTuple):
@@ -61,3 +74,25 @@ def shard_units(dataset: Folder, ranges: int) -> list[Shards]:
     paths = [shard.path for shard in read_manifest(dataset).shards]
     step = shards_a_unit(dataset)
     return [Shards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]
+
+
+def piece_units(dataset: Folder, rows: int) -> list[Piece]:
+    """The shards of a dataset in pieces of at most `rows` rows. One without rows is a piece."""
+    found = []
+    before = 0
+    for number, shard in enumerate(read_manifest(dataset).shards):
+        for first in range(0, max(shard.rows, 1), rows):
+            found.append(Piece(shard.path, number, before + first, first, min(first + rows, shard.rows)))
+        before += shard.rows
+    return found
+
+
+def require_same_model(option: str, found: NamedTuple, model: Mapping[str, Any]) -> None:
+    """UserError if the model of this machine, a worker, is not `model`, of the manifest's form."""
+    wanted, here = (json.loads(json.dumps(each)) for each in (model, found._asdict()))
+    for name in sorted({*wanted, *here}):
+        if wanted.get(name) != here.get(name):
+            raise UserError(
+                f"{option}: its {name} is {here.get(name)} on the workers and {wanted.get(name)} here; give both the "
+                "same model and libraries"
+            )

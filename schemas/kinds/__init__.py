@@ -8,6 +8,7 @@ from schemas.kinds import (
     alias_pairs,
     contexts,
     documents,
+    embeddings,
     mention_pairs,
     mentions,
     phrases,
