@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 COMMANDS = (
     "mine_contexts",
     "mine_mentions",
+    "mine_phrases",
     "extract_documents",
     "parse_sentences",
+    "find_entities",
     "count_phrases",
     "find_mentions",
     "embed_phrases",
+    "augment",
 )
 """The modules in `pipelines/` that write datasets."""
 
