@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
+from pipelines.mine_phrases import OPTIONS
 from schemas.options import Chosen
 from transforms.encoders.options import EncoderOptions
 
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
-    from pipelines import negative_corpus
+    from pipelines import corpus, negative_corpus
 
-    phrases = negative_corpus.given_phrases(source)
-    return [phrases, negative_corpus.embeddings(phrases, options, output)]
+    chain = corpus.any_phrases(source, options, output)
+    return [*chain, negative_corpus.embeddings(chain[-1], options, output)]
 
 
 COMMAND = Command(
     module="embed_phrases",
     description="Phrases to the vectors that an encoder gives them.",
     output="out/embeddings",
-    takes="a dataset of phrases",
-    options=(EncoderOptions,),
+    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
+    options=(*OPTIONS, EncoderOptions),
     build=build,
 )
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from pipelines.stages.units import Piece, piece_units, require_same_model
+from pipelines.stages.models import check_model
+from pipelines.stages.units import Piece, piece_units
 from schemas.errors import UserError
 from schemas.kinds.embeddings import EMBEDDINGS, embeddings
 from schemas.storage.folder import Folder
@@ -41,7 +42,7 @@ class Embed(Stage):
         return piece_units(Folder(self.phrases), PHRASES_A_UNIT)
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        require_same_model(f"--encoder {self.encoder}", encoder_identity(self.encoder), models[0])
+        check_model(f"--encoder {self.encoder}", models[0], encoder_identity(self.encoder))
 
     def process(self, unit: Piece, write: TaskWriter) -> None:
         with write.busy("loading the encoder"):

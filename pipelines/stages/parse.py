@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import functools
-<<<<<<< HEAD
-import importlib
-import sys
-=======
->>>>>>> 0bd318f1a86cc33048e4352533f0b3aa128bd5d9
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -16,11 +11,7 @@ import pyarrow as pa
 
 from pipelines.engine.stage import Isolation, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-<<<<<<< HEAD
-from pipelines.stages.units import require_same_model
-=======
 from pipelines.stages.models import check_model, import_spacy
->>>>>>> 0bd318f1a86cc33048e4352533f0b3aa128bd5d9
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
@@ -64,13 +55,8 @@ class Parse(Stage):
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-<<<<<<< HEAD
-        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity
-        require_same_model(f"--parser {self.parser}", identity, models[0])
-=======
         parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
         check_model(f"--parser {self.parser}", models[0], parser.identity)
->>>>>>> 0bd318f1a86cc33048e4352533f0b3aa128bd5d9
 
     def shorter(self, rows: pa.Table) -> pa.Table:
         found: list[dict[str, Any]] = []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from pipelines.engine.stage import Work
-from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
@@ -85,14 +82,3 @@ def piece_units(dataset: Folder, rows: int) -> list[Piece]:
             found.append(Piece(shard.path, number, before + first, first, min(first + rows, shard.rows)))
         before += shard.rows
     return found
-
-
-def require_same_model(option: str, found: NamedTuple, model: Mapping[str, Any]) -> None:
-    """UserError if the model of this machine, a worker, is not `model`, of the manifest's form."""
-    wanted, here = (json.loads(json.dumps(each)) for each in (model, found._asdict()))
-    for name in sorted({*wanted, *here}):
-        if wanted.get(name) != here.get(name):
-            raise UserError(
-                f"{option}: its {name} is {here.get(name)} on the workers and {wanted.get(name)} here; give both the "
-                "same model and libraries"
-            )

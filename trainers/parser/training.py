@@ -25,8 +25,8 @@ from trainers.parser.fit import Vocabulary, fit
 from trainers.parser.label import label, raw_sentences
 from trainers.parser.network import ParserNetwork, load_encoder
 from trainers.parser.recipe import Network, Recipe
-from transforms.digests import sha256_of
 from transforms.parsing.evaluation import Evaluation, evaluate
+from transforms.parsing.identities import sha256_of
 from transforms.parsing.phrasemill import network as exported
 from transforms.parsing.phrasemill.encoding import MAX_WORDS, Encoder
 from transforms.parsing.phrasemill.network import MAX_BATCH_PIECES

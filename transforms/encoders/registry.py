@@ -19,7 +19,7 @@ def load_encoder(name: str, *, prefix: str = "", precision: str = "float32") -> 
             files, identity, prefix=prefix, precision=precision
         )
     except ModuleNotFoundError as error:
-        raise UserError(f"--encoder {name}: {missing(str(error.name), files)}") from error
+        raise UserError(f"--encoder {name}: {missing(error.name)}") from error
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise UserError(f"--encoder {name}: {str(error).strip().splitlines()[0]}") from error
     return encoder

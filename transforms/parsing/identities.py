@@ -6,13 +6,13 @@ missing, and `PackageNotFoundError` if a library is.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from schemas.errors import UserError
-from transforms.digests import sha256_of
 from transforms.parsing import corenlp_jars
 from transforms.parsing.interface import ParserIdentity
 from transforms.parsing.phrasemill.encoding import MAX_WORDS
@@ -86,6 +86,19 @@ def locate_benepar(model: str) -> Path:
     import nltk.data
 
     return Path(nltk.data.find(f"models/{model}").path)
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file, or of a folder's files with their names."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file() or file == path:
+            if path.is_dir():
+                digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as content:
+                while block := content.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
 
 
 @cache
