@@ -24,6 +24,7 @@ COMMANDS = (
     "count_phrases",
     "find_mentions",
     "embed_phrases",
+    "mine_negatives",
     "augment",
 )
 """The modules in `pipelines/` that write datasets."""
