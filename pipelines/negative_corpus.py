@@ -11,11 +11,13 @@ import os
 from pipelines.corpus import ChainDataset, built
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.stages.embed import Embed, Join
+from pipelines.stages.negatives import FilterNegatives, OrderNegatives
 from schemas import kinds
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from transforms.encoders.files import encoder_identity
 from transforms.encoders.options import EncoderOptions
+from transforms.negatives.options import HardNegativeRules
 
 
 def embeddings(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
@@ -37,5 +39,23 @@ def embeddings(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainD
             inputs=(phrases.as_input,),
             options=stage.settings(),
             models=(encoder_identity(place)._asdict(),),
+        )
+    )
+
+
+def hard_negatives(
+    phrases: ChainDataset, neighbours: ChainDataset, embeddings: ChainDataset, options: Chosen, output: Folder
+) -> ChainDataset:
+    """Neighbours of phrases + the vectors of all -> those neighbours that mean something else."""
+    stage = FilterNegatives(
+        rules=options[HardNegativeRules], neighbours=neighbours.folder.uri, embeddings=embeddings.folder.uri
+    )
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.hard_negatives.KIND,
+            stages=(stage, OrderNegatives()),
+            inputs=(phrases.as_input, neighbours.as_input, embeddings.as_input),
+            options=stage.settings(),
         )
     )

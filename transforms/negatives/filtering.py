@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transforms.arrays import I64, U64, Bools, places_in_runs, run_begins, run_starts
+from transforms.arrays import I64, U64, places_in_runs, run_begins, run_starts
 from transforms.negatives.options import HardNegativeRules
 from transforms.negatives.variants import is_variant
 
