@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -100,7 +101,7 @@ def _rules(table: pa.Table, most: int, least: float, plain: bool) -> Iterator[Br
         yield broken_items("the difference is not edit_similarity - cosine", wrong, owner, show)
     order = [(-d, xxhash.xxh3_128_digest(text.encode())) for d, text in zip(difference.tolist(), others, strict=True)]
     early = np.zeros(len(order), dtype=bool)
-    early[1:] = [after <= before for before, after in zip(order[:-1], order[1:], strict=True)]
+    early[1:] = [after <= before for before, after in itertools.pairwise(order)]
     rule = "a negative is not after the one before it, by difference and hash"
     yield broken_items(rule, early & ~first, owner, show)
 

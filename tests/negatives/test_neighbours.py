@@ -6,17 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+from properties import examples
 
+from transforms.negatives import neighbours
 from transforms.negatives.neighbours import Search, columns_of
 from transforms.negatives.options import NeighbourRules
 
 Found = list[list[tuple[int, float]]]
 
 
-def find(
-    phrases: Sequence[str], rules: NeighbourRules = NeighbourRules(), *, part: int = 1 << 20, rows: int = 1 << 20
-) -> Found:
+def find(phrases: Sequence[str], rules: NeighbourRules = NeighbourRules(), *, part: int = 1 << 20, rows: int = 1 << 20) -> Found:
     """The neighbours of each phrase (place, similarity), with so many rows a strip and columns a part."""
     found: Found = []
     for first in range(0, len(phrases), rows):

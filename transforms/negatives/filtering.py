@@ -49,8 +49,8 @@ def hard_negatives(phrases: Sequence[str], candidates: Candidates, rules: HardNe
         other = [not is_variant(phrases[owner[each]], candidates.phrase[each]) for each in left.tolist()]
         filtered["variant"] += len(left) - sum(other)
         left = left[np.array(other, dtype=bool)]
-    keys = (key[left] for key in reversed(candidates.key))
-    left = left[np.lexsort((*keys, -difference[left], owner[left]))]
+    hi, lo = (key[left] for key in candidates.key)
+    left = left[np.lexsort((lo, hi, -difference[left], owner[left]))]
     best = places_in_runs(run_begins(owner[left])) < rules.negatives
     filtered["beyond_top_k"] += len(left) - int(best.sum())
     return Negatives(left[best], difference[left[best]], filtered)
