@@ -23,8 +23,10 @@ COMMANDS = (
     "find_entities",
     "count_phrases",
     "find_mentions",
-    "augment",
     "find_neighbours",
+    "embed_phrases",
+    "mine_negatives",
+    "augment",
 )
 """The modules in `pipelines/` that write datasets."""
 
