@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 COMMANDS = (
     "mine_contexts",
     "mine_mentions",
+    "mine_phrases",
     "extract_documents",
     "parse_sentences",
+    "find_entities",
     "count_phrases",
     "find_mentions",
+    "augment",
 )
 """The modules in `pipelines/` that write datasets."""
 

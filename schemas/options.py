@@ -75,7 +75,7 @@ class Option:
     @property
     def shown_default(self) -> str:
         """The default as people read it; empty if there is none."""
-        if self.unset or self.is_switch or self.default in (MISSING, None, "", ()):
+        if self.is_switch or self.default in (MISSING, None, "", ()):
             return self.unset
         if isinstance(self.default, int | float):
             return format(self.default, "," if isinstance(self.default, int) else "g")

@@ -6,12 +6,15 @@ from __future__ import annotations
 from schemas.kind import KINDS as KINDS
 from schemas.kinds import (
     alias_pairs,
+    augmentations,
     contexts,
     documents,
+    entities,
     mention_pairs,
     mentions,
     phrases,
     sentences,
+    typed_phrases,
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 

@@ -25,8 +25,8 @@ from transforms.parsing.spacy_parser import SpacyParser
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_the_options_listed_are_those_of_the_class(name: str) -> None:
-    listed = registry._PARSERS[name]
-    module = pytest.importorskip(f"transforms.parsing.{listed.module}", reason=f"needs the extra {name!r}")
+    listed = registry.REGISTRY.listed[name]
+    module = pytest.importorskip(listed.module, reason=f"needs the extra {name!r}")
     options = listed.options.split()
     assert sorted(inspect.signature(getattr(module, listed.cls)).parameters) == sorted(options)
     assert {*listed.runtime} <= {*options}

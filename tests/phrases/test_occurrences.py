@@ -20,8 +20,9 @@ from schemas.kinds.sentences import SENTENCES
 from schemas.terms import PHRASE_LABELS
 from transforms.arrays import slice_hashes, slice_strings, strings_hashes
 from transforms.phrases.lexicon import CLITICS, DETERMINERS
-from transforms.phrases.occurrences import SENTENCE_COLUMNS, find_occurrences, read_tokens
+from transforms.phrases.occurrences import find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import SENTENCE_COLUMNS, read_tokens
 
 Phrases = list[tuple[str, str]]
 
