@@ -91,7 +91,7 @@ def test_units_and_their_order_change_nothing_but_the_files(given, made, tmp_pat
     found = augmented(tmp_path, "--input", shards, "--draws", "4", order=order)
     assert by_draw(found) == by_draw(made[1])
     assert len(manifest_of(tmp_path).shards) == -(-len(texts) * 4 // 90)
-    assert not [*check_dataset(str(tmp_path / "augmented"))][1:]
+    assert [*check_dataset(str(tmp_path / "augmented"))] == []
 
 
 def test_the_shards_are_the_same_bytes_for_any_workers(given, made, tmp_path):
@@ -107,3 +107,61 @@ def test_ledger_and_counters(made):
     assert {f"operation:{name}": n for name, n in found.items()}.items() <= manifest.stage("augment").counters.items()
     texts = {(row["phrase"], row["augmented"]) for row in made[1]}
     assert manifest.counter("repeated") == len(made[1]) - len(texts) > 0
+
+
+ALIASES = [
+    ("Ada Lovelace", "The Countess of Lovelace", 3),
+    ("countess of lovelace", "Ada", 2),
+    ("the sea", "SEA", 9),  # no other words
+    ("NATO", "North Atlantic Treaty Organization", 4),
+]
+
+
+def test_paraphrases_of_the_given_pairs(tmp_path):
+    """Without article and case; in lower case for a phrase without a capital; each pair in both directions."""
+    given = phrases(tmp_path / "phrases", ["ada lovelace", "countess of lovelace", "NATO", "nato", "sea", "the sea"])
+    pairs = aliases(tmp_path / "aliases", ALIASES)
+    flags = ["--input", given, "--paraphrases", pairs, "--scheme", "phrase=1", "--draws", "30"]
+    found = augmented(tmp_path, *flags)
+    made = {}
+    for row in found:
+        assert (row["operation"], row["granularity"]) == ("paraphrase", "phrase")
+        made.setdefault(row["phrase"], Counter())[row["augmented"]] += 1
+    assert {phrase: {*texts} for phrase, texts in made.items()} == {
+        "ada lovelace": {"countess of lovelace"},
+        "countess of lovelace": {"ada lovelace", "ada"},
+        "NATO": {"North Atlantic Treaty Organization"},
+        "nato": {"north atlantic treaty organization"},
+    }
+    assert made["countess of lovelace"]["ada lovelace"] > made["countess of lovelace"]["ada"] > 3
+    manifest = manifest_of(tmp_path)
+    assert manifest.ledger("augment").filtered["nothing_to_change"] == 60
+    assert [each.name for each in manifest.inputs] == ["phrases", "aliases"]
+    assert [*check_dataset(str(tmp_path / "augmented"))] == []
+
+
+def test_without_paraphrases_their_share_goes_to_the_others_and_the_run_says_so(made):
+    manifest = manifest_of(made[0])
+    assert sum(share for _, _, share in manifest.options["operations"]) == pytest.approx(1)
+    assert "paraphrase" not in {name for name, _, _ in manifest.options["operations"]}
+    assert any("--paraphrases" in note for note in manifest.kind.notes(manifest))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--paraphrases", "{given}"), "given/phrases: holds phrases; give a dataset of aliases"),
+        (("--paraphrases", "{given}-none"), "no such dataset"),
+        (("--scheme", "character=x"), "must be paper, code, or NAME=SHARE"),
+        (("--scheme", "words=.5"), "words=.5: no share of an operation or granularity"),
+        (("--scheme", "phrase=1"), "--scheme phrase=1: no operation has a share; .*--paraphrases"),
+        (("--operations", "magic"), "choose among "),
+    ],
+)
+def test_errors(given, tmp_path, flags, message):
+    given_here = tmp_path / "given"
+    given_here.mkdir()
+    (given_here / "phrases").symlink_to(given)
+    chosen = [flag.format(given=given_here / "phrases") for flag in flags]
+    with pytest.raises(UserError, match=message):
+        chain_of(augment.COMMAND, "--input", given, "--output", str(tmp_path / "out"), *chosen)
