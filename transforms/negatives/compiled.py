@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-_loop = njit(nogil=True, error_model="numpy")
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_loop: Any = njit(nogil=True, error_model="numpy")
+_inner: Any = njit(nogil=True, error_model="numpy")
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
