@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 COMMANDS = (
     "mine_contexts",
     "mine_mentions",
+    "mine_phrases",
     "extract_documents",
     "parse_sentences",
+    "find_entities",
     "count_phrases",
     "find_mentions",
     "find_neighbours",
+    "embed_phrases",
+    "mine_negatives",
+    "augment",
 )
 """The modules in `pipelines/` that write datasets."""
 

@@ -39,15 +39,15 @@ SMALL_INPUT = 1 << 16
 class Command(NamedTuple):
     """A pipeline as a command.
 
-    `options` are its classes of options, beyond those of every command. `build` returns the datasets in order; the last
-    is the output.
+    `options` are its classes of options, beyond those of every command, or instances whose values are the defaults.
+    `build` returns the datasets in order; the last is the output.
     """
 
     module: str
     description: str
     output: str
     takes: str
-    options: tuple[type, ...]
+    options: tuple[Any, ...]
     build: Callable[[Given, Chosen, Folder], list[ChainDataset]]
 
     @property

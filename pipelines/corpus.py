@@ -1,4 +1,4 @@
-"""The chain of datasets: raw text -> documents -> sentences -> phrases -> contexts.
+"""The chains of datasets: raw text -> documents -> sentences -> phrases -> contexts, or entities -> typed phrases.
 
 Each function describes how one dataset is built from the one before, or returns the input if it is that dataset.
 Datasets between the input and the output are kept beside the output: `<output>-documents`, `<output>-sentences`,
@@ -13,8 +13,9 @@ from typing import NamedTuple
 from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.engine.stage import Stage
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
-from pipelines.stages.count import AddUp, Count, Select
+from pipelines.stages.count import AddUp, AddUpTypes, Count, CountTypes, Select, SelectTyped
 from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
+from pipelines.stages.entities import FindEntities
 from pipelines.stages.extract import Extract, SourceFile
 from pipelines.stages.near_duplicates import Cluster, Compare, Match, Send, Sign
 from pipelines.stages.neighbours import FindNeighbours
@@ -26,12 +27,15 @@ from schemas.manifest import Input, Manifest, read_manifest
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
+from transforms.entities.options import EntityOptions
+from transforms.entities.registry import finder_identity
 from transforms.negatives.neighbours import require_compiler
 from transforms.negatives.options import NeighbourRules
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
-from transforms.phrases.options import PhraseRules, Vocabulary
+from transforms.phrases.entity_types import ordered_types
+from transforms.phrases.options import PhraseRules, TypeRules, Vocabulary
 from transforms.sources.inputs import FORMATS, RawFiles, file_sha256, resolve_inputs
 from transforms.sources.options import DocumentOptions, NearRules, ReadOptions
 
@@ -173,6 +177,25 @@ def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | Non
     return ChainDataset(found, documents_manifest.fingerprint)
 
 
+def entities(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
+    """Sentences -> the named entities of each."""
+    chosen = options[EntityOptions]
+    stage = FindEntities(
+        entity_finder=chosen.entity_finder, entity_options=chosen.settings(), sentences=before.folder.uri
+    )
+    identity = finder_identity(chosen.entity_finder, **dict(chosen.settings()))
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.entities.KIND,
+            stages=(stage,),
+            inputs=(before.as_input,),
+            options=stage.settings() | {"entity_types": identity.types},
+            models=(identity._asdict(),),
+        )
+    )
+
+
 def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Sentences -> the most frequent phrases."""
     vocabulary = options[Vocabulary]
@@ -187,6 +210,46 @@ def phrases(before: ChainDataset, options: Chosen, output: Folder) -> ChainDatas
             options=count.settings() | add_up.settings(),
         )
     )
+
+
+def typed_phrases(sentences: ChainDataset, entities: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
+    """Sentences + their entities -> the most frequent phrases with their types."""
+    vocabulary = options[Vocabulary]
+    said = entities.build.options if entities.build else read_manifest(entities.folder).options
+    types = ordered_types(said["entity_types"])
+    count = CountTypes(
+        rules=options[PhraseRules],
+        types=options[TypeRules],
+        entity_types=types,
+        sentences=sentences.folder.uri,
+        entities=entities.folder.uri,
+    )
+    add_up = AddUpTypes(max_phrases=vocabulary.most, min_frequency=vocabulary.least)
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.typed_phrases.KIND,
+            stages=(count, add_up, SelectTyped(max_phrases=vocabulary.most, entity_types=types)),
+            inputs=(sentences.as_input, entities.as_input),
+            options=count.settings() | add_up.settings(),
+        )
+    )
+
+
+def with_entities(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
+    """Documents -> sentences -> their entities, from anything before them, beside `output`."""
+    chain = sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
+    return [*chain, entities(chain[-1], options, output.beside("-entities"))]
+
+
+def any_phrases(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
+    """The given phrases, typed or not; or the chain of `mine_phrases`, whose phrases are kept as `<output>-phrases`."""
+    if holds(source, kinds.phrases.KIND) or holds(source, kinds.typed_phrases.KIND):
+        assert source.dataset is not None
+        return [source.dataset]
+    chain = with_entities(source, options, output)
+    _, parsed, found = chain
+    return [*chain, typed_phrases(parsed, found, options, output.beside("-phrases"))]
 
 
 def contexts(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 
@@ -13,6 +17,22 @@ def row_key(*, seed: int, doc_id: str, start_char: int, phrase: str) -> bytes:
     The rows of a split are in order of these bytes, across shards. So a prefix of a shard is a random sample.
     """
     return xxhash.xxh3_128_digest(f"{doc_id}\0{start_char}\0{phrase}".encode(), seed=seed)
+
+
+def draw_key(phrase: str, draw: int, *, seed: int) -> bytes:
+    """The 128-bit xxh3 of a draw for a phrase. It decides the place of what is drawn, and replaces random numbers."""
+    return xxhash.xxh3_128_digest(f"{draw}\0{phrase}".encode(), seed=seed)
+
+
+def halves(keys: Iterable[bytes]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """[n], [n] the upper and lower 64 bits of 128-bit keys, whose 16 bytes are two big-endian numbers."""
+    both = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
+    return both[0::2].copy(), both[1::2].copy()
+
+
+def match_keys(phrases: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """What spellings of one phrase in upper and lower case have in common: the text in lower case, in NFC."""
+    return pc.utf8_normalize(pc.utf8_lower(phrases), "NFC")
 
 
 def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:

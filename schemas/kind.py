@@ -57,6 +57,14 @@ class Source(NamedTuple):
         return (self.record, *self.also)
 
 
+class Alike(NamedTuple):
+    """The columns of two texts that mean the same; `weight`: the number of times that this was seen, if it is known."""
+
+    one: str
+    other: str
+    weight: str = ""
+
+
 KINDS: dict[str, Kind] = {}
 """The kinds that were declared, by record; those of phrasemill are declared when `schemas.kinds` is imported."""
 
@@ -88,6 +96,7 @@ class Kind:
     measures  distributions in the report
     views     some of the columns, in order, by name: a configuration of that name for `datasets`
     tasks     what it is used for, in the terms of dataset hubs
+    alike     where each row has two texts that mean the same: the columns
     parsed    True if it comes from a parser of English, False if it was found in texts of any language
     may_be_empty  True if a run goes on without its rows: no other dataset is made from it
     licence   where the licence of a row is found; by default in its column `licence` or in its document
@@ -111,6 +120,7 @@ class Kind:
     measures: tuple[Measure, ...] = ()
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
+    alike: Alike | None = None
     parsed: bool = False
     may_be_empty: bool = False
     licence: str = ""

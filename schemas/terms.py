@@ -5,6 +5,15 @@ from __future__ import annotations
 PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
 """The labels of constituents that the papers use as phrases. Their order breaks ties between labels."""
 
+ENTITY_TYPES = (
+    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
+    *("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"),
+)
+"""The 18 types of entities of OntoNotes, in the order of its guidelines."""
+
+NO_ENTITY = "OTHER"
+"""The entity type of what is no entity."""
+
 UNKNOWN_TOKEN = "\ufffd"
 """A word of a text that the source does not give, such as WikiText's <unk>. No phrase may contain it."""
 
@@ -28,3 +37,6 @@ PAIR_KINDS = ("entity", "surface")
 
 STRAIGHT_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 """The typographic apostrophes and quotes that are straight ones in phrases."""
+
+KEYBOARD = ((0.0, "qwertyuiop"), (0.25, "asdfghjkl"), (0.75, "zxcvbnm"))
+"""The letters of an English keyboard, row by row, and by how many keys each row is shifted to the right."""

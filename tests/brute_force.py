@@ -54,6 +54,7 @@ class Occurrence(NamedTuple):
     end: int
     start_char: int
     end_char: int
+    constituent: int  # its number in the sentence
 
 
 class Found(NamedTuple):
@@ -87,7 +88,7 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
     read = 0
     for number, sentence in enumerate(sentences):
         tokens = tokens_of(sentence, lowercase=rules.lowercase)
-        spans: dict[tuple[int, int], list[str]] = defaultdict(list)
+        spans: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # label and number of constituents
         kept: list[tuple[int, tuple[int, int]]] = []  # constituents by number, and what is left of them
         constituents = sentence["constituents"]
         clauses = with_clauses(constituents) if rules.drop_clauses else set()
@@ -104,20 +105,22 @@ def find(sentences: Sequence[Row], rules: PhraseRules) -> Found:
         left = one_of_each_chain(tokens, constituents, kept, rules.nested)
         filtered["nested"] += len(kept) - len(left)
         for place, span in left:
-            spans[span].append(constituents[place]["label"])
-        for (start, end), labels in sorted(spans.items()):
-            filtered["same_words"] += len(labels) - 1
+            spans[span].append((PHRASE_LABELS.index(constituents[place]["label"]), place))
+        for (start, end), over in sorted(spans.items()):
+            filtered["same_words"] += len(over) - 1
+            label, place = min(over)
             found.append(
                 Occurrence(
                     join(tokens[start:end]),
                     join(tokens[start:end], "word"),
-                    min(labels, key=PHRASE_LABELS.index),
+                    PHRASE_LABELS[label],
                     sentence["doc_id"],
                     number,
                     start,
                     end,
                     tokens[start].start_char,
                     tokens[end - 1].end_char,
+                    place,
                 )
             )
     return Found(found, read, +filtered)
@@ -183,8 +186,11 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
             return "date"
         if rules.drop_measures and any_is(Class.UNIT) and any_is(Class.NUMERAL):
             return "measure"
-    if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
+    numbers = Class.NUMBER | Class.ORDINAL if rules.drop_numbers else 0
+    if rules.drop_function_words and only(numbers) and not is_pronoun:
         return "function_words"
+    if not any(each.letters for each in words):
+        return "too_short"
     content = [
         each
         for each in words
@@ -192,7 +198,7 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
     ]
     if content and all(each.letters < rules.min_letters for each in content):
         return "too_short"
-    return "too_long" if len(words) > rules.max_tokens else ""
+    return "too_long" if rules.max_tokens and len(words) > rules.max_tokens else ""
 
 
 def led_by_auxiliary(words: Sequence[Token]) -> bool:
@@ -317,11 +323,97 @@ def count(occurrences: Iterable[Occurrence]) -> list[Row]:
             "label_shares": {label: counts[label] / counts.total() for label in PHRASE_LABELS},
             "frequency": counts.total(),
             "document_frequency": len(documents[phrase]),
-            "entity_type": "",
         }
         for phrase, counts in labels.items()
     ]
     return sorted(found, key=lambda row: (-row["frequency"], key_of(row["phrase"])))
+
+
+# ---- Types
+
+
+Span = tuple[int, int]
+
+
+def core(tokens: Sequence[Token], span: Span) -> Span:
+    """A span without determiners, punctuation and possessives at its ends, unless nothing else is there."""
+    places = range(*span)
+    first = [each for each in places if not tokens[each].is_(Class.PUNCTUATION | Class.CLITIC | Class.DETERMINER)]
+    last = [each for each in places if not tokens[each].is_(Class.PUNCTUATION | Class.POSSESSIVE)]
+    return (first[0], last[-1] + 1) if first and last and first[0] <= last[-1] else span
+
+
+def directly_in(constituents: Sequence[Row], place: int) -> list[int]:
+    """The tokens of a constituent that are in no smaller one."""
+    inside = [each for number, each in enumerate(constituents) if number > place]
+    return [
+        token
+        for token in range(*_span(constituents[place]))
+        if not any(token in range(*_span(each)) for each in inside)
+    ]
+
+
+def _span(constituent: Row) -> Span:
+    return constituent["start_token"], constituent["end_token"]
+
+
+def object_of(tokens: Sequence[Token], constituents: Sequence[Row], place: int) -> int:
+    """The object of a PP; of a coordination, or another constituent, itself."""
+    above = parents(constituents)
+    inside = [each for each, parent in enumerate(above) if parent == place]
+    found = [each for each in inside if constituents[each]["label"] in {"NP", "PP"}]
+    joined = any(tokens[each].tag == "CC" for each in directly_in(constituents, place))
+    if constituents[place]["label"] != "PP" or joined or not found:
+        return place
+    return object_of(tokens, constituents, found[0])
+
+
+def head_of(tokens: Sequence[Token], constituents: Sequence[Row], place: int) -> int | None:
+    """The token that is the head of a constituent."""
+    label = constituents[place]["label"]
+    own = directly_in(constituents, place)
+    if any(tokens[each].tag == "CC" for each in own):
+        return None
+    heads = [each for each in own if tokens[each].tag in lexicon.HEAD_TAGS.get(label, ())]
+    if heads:
+        return heads[-1]
+    above = parents(constituents)
+    same = [each for each, parent in enumerate(above) if parent == place and constituents[each]["label"] == label]
+    return head_of(tokens, constituents, same[0]) if same else None
+
+
+def entity_type(sentence: Row, entities: Sequence[Row], found: Occurrence, match: str) -> str:
+    """The type that the entities of its sentence give an occurrence."""
+    tokens, constituents = tokens_of(sentence), sentence["constituents"]
+    types = {core(tokens, _span(each)): each["type"] for each in entities}
+    whole = found.start, found.end
+    object_ = object_of(tokens, constituents, found.constituent)
+    for span in (whole, _span(constituents[object_])):
+        if core(tokens, span) in types:
+            return str(types[core(tokens, span)])
+    inside = [span for span in sorted(types) if whole[0] <= span[0] and span[1] <= whole[1]]
+    if match == "head":
+        head = head_of(tokens, constituents, object_)
+        inside = [span for span in inside if head is not None and head in range(*span)]
+    if match == "exact" or not inside:
+        return "OTHER"
+    return str(types[max(inside, key=lambda span: (span[1] - span[0], -span[0]))])
+
+
+def count_typed(occurrences: Sequence[Occurrence], types: Sequence[str], order: Sequence[str]) -> list[Row]:
+    """The rows of typed phrases. `types`: the entity types of the occurrences; `order` breaks ties."""
+    joint: dict[str, Counter[str]] = defaultdict(Counter)
+    for each, type_ in zip(occurrences, types, strict=True):
+        joint[each.phrase][f"{each.label}-{type_}"] += 1
+    names = [f"{label}-{type_}" for label in PHRASE_LABELS for type_ in order]
+    rows = count(occurrences)
+    for row in rows:
+        counts = joint[row["phrase"]]
+        shares = sorted(counts, key=lambda name: (-counts[name], names.index(name)))
+        row["type"] = next(name for name in shares if name.startswith(row["label"] + "-"))
+        row["entity_type"] = row["type"].removeprefix(row["label"] + "-")
+        row["type_shares"] = [{"type": name, "share": counts[name] / counts.total()} for name in shares]
+    return rows
 
 
 def key_of(text: str) -> tuple[int, int]:

@@ -121,7 +121,6 @@ def phrase(name: str, frequency: int, *, label: str = "NP") -> Row:
         "label_shares": shares,
         "frequency": frequency,
         "document_frequency": 1,
-        "entity_type": "",
     }
 
 

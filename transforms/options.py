@@ -9,23 +9,29 @@ from schemas.options import option, share, whole
 
 
 @dataclass(frozen=True)
-class Draws:
+class Seed:
     """What decides all choices by hash."""
 
     group: ClassVar[str] = "choices by hash"
 
-    validation_rate: float = option(
-        0.0,
-        takes=share,
-        metavar="RATE",
-        help="share of documents, or of the entities of pairs, in the split validation",
-    )
     seed: int = option(
         0,
         takes=whole,
         metavar="N",
         help="the seed of every choice",
         more="It decides which occurrences or mentions are taken, the place of a phrase in its window, splits, order",
+    )
+
+
+@dataclass(frozen=True)
+class Draws(Seed):
+    """And which of them are of the split validation."""
+
+    validation_rate: float = option(
+        0.0,
+        takes=share,
+        metavar="RATE",
+        help="share of documents, or of the entities of pairs, in the split validation",
     )
 
 

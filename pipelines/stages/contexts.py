@@ -21,7 +21,7 @@ from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.count import read_sentences
 from pipelines.stages.units import Shards, shard_units, shards_a_unit
-from schemas.keys import is_validation, row_key
+from schemas.keys import halves, is_validation, row_key
 from schemas.kinds import phrases as phrases_kind
 from schemas.kinds.contexts import CONTEXTS
 from schemas.manifest import SPLITS, read_manifest
@@ -32,8 +32,9 @@ from transforms.arrays import U64
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
 from transforms.contexts.options import WindowRules
 from transforms.contexts.windows import cut_contexts, read_text, runs, window_bounds
-from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.occurrences import find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import read_tokens
 
 ROWS_A_RANGE = 4_000_000
 CONTEXTS_A_SHARD = 50_000
@@ -295,13 +296,10 @@ class Cut(Stage):
         return pa.table({name: columns_of_rows[name] for name in CUT.names}, schema=CUT)
 
     def _row_keys(self, doc_ids: list[str], starts: list[int], phrases: list[str]) -> tuple[U64, U64]:
-        """[n], [n] the upper and lower 64 bits of each row's key, whose 16 bytes are two big-endian numbers."""
         places = zip(doc_ids, starts, phrases, strict=True)
-        keys = b"".join(
+        return halves(
             row_key(seed=self.seed, doc_id=doc_id, start_char=at, phrase=phrase) for doc_id, at, phrase in places
         )
-        halves = np.frombuffer(keys, dtype=">u8").astype(np.uint64)
-        return halves[0::2].copy(), halves[1::2].copy()
 
     def _validation(self, cut: pa.Table) -> pa.Array:
         """[n] whether each row is of the validation split."""

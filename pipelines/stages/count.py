@@ -1,4 +1,7 @@
-"""Count: sentences -> phrases. The exact frequencies of all phrases, and the most frequent phrases."""
+"""Count: sentences -> phrases. The exact frequencies of all phrases, and the most frequent phrases.
+
+With the entities of the sentences, the types of phrases are counted, too (CountTypes, AddUpTypes, SelectTyped).
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,32 @@ from pipelines.engine.exchange import merge_sorted, n_ranges, read_range, write_
 from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
 from pipelines.stages.units import All, Range, Shards, range_units, shard_units
+from schemas.kinds.typed_phrases import TYPE_COUNTER
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
+from transforms.arrays import I64
 from transforms.phrases.counting import (
     COUNTS,
     FREQUENCIES,
     ORDER,
     TOTALS,
+    TYPE,
+    TYPES,
+    ShardCounts,
     count_shard,
     cut_at,
     frequencies_of,
     merge_counts,
     to_phrases,
+    to_typed_phrases,
     total_counts,
     with_storage_keys,
 )
-from transforms.phrases.occurrences import SENTENCE_COLUMNS
-from transforms.phrases.options import PhraseRules
+from transforms.phrases.entity_types import entity_types
+from transforms.phrases.occurrences import Occurrences
+from transforms.phrases.options import PhraseRules, TypeRules
+from transforms.phrases.tokens import SENTENCE_COLUMNS, Tokens
 
 TOKENS_A_RANGE = 4_000_000
 MERGE_ROWS = 1 << 21
@@ -47,7 +58,7 @@ class Count(Stage):
     """Map of the exchange by phrase: the counts of some shards of sentences."""
 
     name: ClassVar[str] = "count"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     counts: ClassVar[str] = "constituents"
     Unit: ClassVar[type] = Shards
 
@@ -61,13 +72,16 @@ class Count(Stage):
     def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
         for path in write.each(unit.paths, 0.8):
-            shard = count_shard(read_sentences(Folder(self.sentences), path), self.rules)
+            shard = self._count(path)
             tables.append(shard.table)
             write.ledger.read += shard.read
             write.ledger.written += shard.written
             write.ledger.filtered.update(shard.filtered)
             write.counters["tokens"] += shard.tokens
         write_ranges(write, "counts", with_storage_keys(merge_counts(tables)), ranges=unit.ranges)
+
+    def _count(self, path: str) -> ShardCounts:
+        return count_shard(read_sentences(Folder(self.sentences), path), self.rules)
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,7 @@ class AddUp(Stage):
     name: ClassVar[str] = "add_up"
     version: ClassVar[int] = 2
     Unit: ClassVar[type] = Range
+    columns: ClassVar[pa.Schema] = COUNTS
 
     max_phrases: int | None
     min_frequency: int
@@ -89,7 +104,7 @@ class AddUp(Stage):
 
     def process(self, unit: Range, write: TaskWriter) -> None:
         files = write.work.files("count", "counts")
-        counts = read_range(write.work.folder, write.each(files, 0.3), unit.number, COUNTS)
+        counts = read_range(write.work.folder, write.each(files, 0.3), unit.number, self.columns)
         with write.part(0.8):
             totals = total_counts(counts)
         write.counters["candidates"] += totals.num_rows
@@ -104,9 +119,10 @@ class Select(Stage):
     """The `max_phrases` most frequent phrases of all ranges, ties by the phrase's hash: the phrases dataset."""
 
     name: ClassVar[str] = "select"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     counts: ClassVar[str] = "phrases"
     Unit: ClassVar[type] = All
+    columns: ClassVar[pa.Schema] = TOTALS
 
     max_phrases: int | None
 
@@ -118,7 +134,7 @@ class Select(Stage):
 
     def process(self, unit: All, write: TaskWriter) -> None:
         for table in self._shards(write):
-            write.table("train", to_phrases(table))
+            write.table("train", self._records(table, write))
             write.ledger.written += table.num_rows
         write.ledger.read += write.work.counter("add_up", "candidates")
         cut = cut_at(self._frequencies(write), self.max_phrases)
@@ -126,6 +142,9 @@ class Select(Stage):
         write.ledger.filtered["too_rare"] += write.ledger.read - cut.kept - cut.tied
         write.counters["selected"] += cut.kept
         write.counters["lowest_frequency"] += cut.lowest
+
+    def _records(self, totals: pa.Table, write: TaskWriter) -> pa.Table:
+        return to_phrases(totals)
 
     def _frequencies(self, write: TaskWriter) -> pa.Table:
         """How many phrases of all ranges have a frequency: a range has a few thousand different ones at most."""
@@ -138,7 +157,7 @@ class Select(Stage):
         rows = sum(file.rows for file in files)
         most = left = rows if self.max_phrases is None else min(rows, self.max_phrases)
         written = False
-        waiting = TOTALS.empty_table()
+        waiting = self.columns.empty_table()
         with write.part(1.0, lambda: 1 - left / max(most, 1)):
             for table in merge_sorted(write.work.folder, files, sort_keys=ORDER):
                 table = table.slice(0, left)
@@ -152,3 +171,42 @@ class Select(Stage):
                     break
         if waiting.num_rows or not written:
             yield waiting.combine_chunks()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountTypes(Count):
+    """The same, by the types of the occurrences. Shard i of the entities is about shard i of the sentences."""
+
+    types: TypeRules
+    entity_types: tuple[str, ...]
+    entities: str = location()
+
+    def _count(self, path: str) -> ShardCounts:
+        sentences = read_sentences(Folder(self.sentences), path)
+        entities = read_parquet(Folder(self.entities), path, ["entities"])
+
+        def typing(tokens: Tokens, found: Occurrences) -> I64:
+            types = entity_types(sentences, tokens, found, entities, self.entity_types, self.types.entity_match)
+            return found.label * len(self.entity_types) + types
+
+        return count_shard(sentences, self.rules, typing)
+
+
+@dataclass(frozen=True)
+class AddUpTypes(AddUp):
+    columns: ClassVar[pa.Schema] = COUNTS.append(TYPE)
+
+
+@dataclass(frozen=True)
+class SelectTyped(Select):
+    """The same, with the type of each phrase. How many phrases have a type is counted."""
+
+    columns: ClassVar[pa.Schema] = TOTALS.append(TYPES)
+
+    entity_types: tuple[str, ...]
+
+    def _records(self, totals: pa.Table, write: TaskWriter) -> pa.Table:
+        table = to_typed_phrases(totals, self.entity_types)
+        for row in table.column("type").value_counts().to_pylist():
+            write.counters[TYPE_COUNTER.format(row["values"])] += row["counts"]
+        return table

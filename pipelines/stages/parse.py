@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
 from pipelines.engine.stage import Isolation, Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from schemas.errors import UserError
+from pipelines.stages.models import check_model, import_spacy
 from schemas.kinds.sentences import SENTENCES
 from schemas.manifest import read_manifest
-from schemas.process import without
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from transforms.activity import begin_call, parsed, parsed_share
@@ -60,15 +55,8 @@ class Parse(Stage):
         return [DocumentShard(shard.path) for shard in read_manifest(Folder(self.documents)).shards]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        identity = cached_parser(self.parser, self.parser_options + self.runtime_options).identity._asdict()
-        wanted = json.loads(json.dumps(models[0]))
-        found = json.loads(json.dumps(identity))
-        for name in sorted({*wanted, *found}):
-            if wanted.get(name) != found.get(name):
-                raise UserError(
-                    f"--parser {self.parser}: its {name} is {found.get(name)} on the workers and {wanted.get(name)} "
-                    "here; give both the same model and libraries"
-                )
+        parser = cached_parser(self.parser, self.parser_options + self.runtime_options)
+        check_model(f"--parser {self.parser}", models[0], parser.identity)
 
     def shorter(self, rows: pa.Table) -> pa.Table:
         found: list[dict[str, Any]] = []
@@ -204,22 +192,6 @@ def _lists(name: str, edges: list[int], columns: tuple[Any, ...]) -> pa.ListArra
 def cached_parser(name: str, options: tuple[tuple[str, str | float], ...]) -> Parser:
     """The parser, loaded once per process."""
     keywords: Mapping[str, Any] = dict(options)
-    if not needs_torch(name, **keywords) and "spacy" not in sys.modules:
-        _import_spacy()
+    if not needs_torch(name, **keywords):
+        import_spacy()
     return load_parser(name, **keywords)
-
-
-def _import_spacy() -> None:
-    """Import spaCy without torch, which its library thinc tries to import, and without its command line.
-
-    Both take each process seconds and memory, and are not used here. They can still be imported later.
-    """
-    command_line = {name: ModuleType(name) for name in ("spacy.cli", "spacy.cli.info")}
-    vars(command_line["spacy.cli.info"])["info"] = None  # the only name that spaCy itself imports from there
-    sys.modules.update(command_line)
-    try:
-        with without("torch"):
-            importlib.import_module("spacy")
-    finally:
-        for name in command_line:
-            del sys.modules[name]

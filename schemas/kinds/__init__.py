@@ -6,13 +6,18 @@ from __future__ import annotations
 from schemas.kind import KINDS as KINDS
 from schemas.kinds import (
     alias_pairs,
+    augmentations,
     contexts,
     documents,
+    embeddings,
+    entities,
+    hard_negatives,
     mention_pairs,
     mentions,
     neighbours,
     phrases,
     sentences,
+    typed_phrases,
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 

@@ -21,7 +21,7 @@ from schemas.checks import (
     where,
 )
 from schemas.columns import column, schema, term
-from schemas.kind import Kind
+from schemas.kind import Alike, Kind
 from schemas.kinds.mentions import entity
 from schemas.manifest import Manifest
 from schemas.measures import likeness, rows_by_rank, value, words
@@ -128,6 +128,7 @@ KIND = Kind(
         rows_by_rank("Pairs of an entity against its rank", "pairs", "entity_id", "target_title"),
     ),
     tasks=("sentence-similarity",),
+    alike=Alike("alias_1", "alias_2", weight="count_2"),
     may_be_empty=True,
     filters={"case_only": "a pair of aliases that differ in case only"},
 )

@@ -47,10 +47,9 @@ PHRASES = schema(
     ),
     column("frequency", pa.int64(), "occurrences in all documents"),
     column("document_frequency", pa.int64(), "documents with an occurrence"),
-    term("entity_type", "entity type of most occurrences, empty where entities were not annotated"),
 )
 
-_EXACT_SHARES = 1 << 24
+EXACT_SHARES = 1 << 24
 """Below this frequency, different counts give different shares in single precision."""
 
 
@@ -113,7 +112,7 @@ def _labels(table: pa.Table, frequency: I64) -> Iterator[Broken]:
     place = pc.fill_null(label, 0).to_numpy()
     own = np.take_along_axis(shares, place[None], axis=0)[0] if len(place) else shares[0]
     # From this frequency on, different counts may have the same share in single precision.
-    tied = (frequency >= _EXACT_SHARES) & (own == shares.max(axis=0))
+    tied = (frequency >= EXACT_SHARES) & (own == shares.max(axis=0))
     wrong = (place != best) & ~tied & pc.is_valid(label).to_numpy(zero_copy_only=False)
     yield Broken("label is not that of most occurrences (ties by the order of the shares)", where(wrong), show)
 

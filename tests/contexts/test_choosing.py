@@ -15,8 +15,9 @@ from properties import examples
 
 from transforms.arrays import strings_hashes
 from transforms.contexts.choosing import CHOSEN, Vocabulary, keep_lowest, occurrences_of
-from transforms.phrases.occurrences import find_occurrences, read_tokens
+from transforms.phrases.occurrences import find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import read_tokens
 
 RULES = PhraseRules(min_letters=1)
 

@@ -25,8 +25,8 @@ from transforms.parsing.spacy_parser import SpacyParser
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_the_options_listed_are_those_of_the_class(name: str) -> None:
-    listed = registry._PARSERS[name]
-    module = pytest.importorskip(f"transforms.parsing.{listed.module}", reason=f"needs the extra {name!r}")
+    listed = registry.REGISTRY.listed[name]
+    module = pytest.importorskip(listed.module, reason=f"needs the extra {name!r}")
     options = listed.options.split()
     assert sorted(inspect.signature(getattr(module, listed.cls)).parameters) == sorted(options)
     assert {*listed.runtime} <= {*options}
@@ -91,6 +91,7 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
     assert said == [str(parser_identity("phrasemill")), str(load_parser("spacy").identity), said[2], "[]"]
 
 
+@pytest.mark.heavy
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
     """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")

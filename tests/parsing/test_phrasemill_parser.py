@@ -21,7 +21,7 @@ from transforms.parsing.evaluation import evaluate
 from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSentence, Sentence
 from transforms.parsing.phrasemill.network import Parse
 from transforms.parsing.phrasemill_parser import PhrasemillParser
-from transforms.parsing.registry import RUNTIME_OPTIONS, load_parser, parser_identity
+from transforms.parsing.registry import REGISTRY, load_parser, parser_identity
 from transforms.parsing.treebank import read_treebank
 from transforms.parsing.trees import Refusal
 
@@ -118,7 +118,7 @@ SENTENCE = st.lists(WORDS, max_size=30)
 SENTENCES = st.lists(SENTENCE, max_size=8)
 
 
-@examples(60)
+@examples(25)
 @given(sentences=SENTENCES, neighbours=SENTENCES, data=st.data())
 def test_a_sentence_is_parsed_as_if_it_were_alone(
     parser: PhrasemillParser, threaded: PhrasemillParser, sentences: list, neighbours: list, data: st.DataObject
@@ -250,7 +250,7 @@ def test_identity_and_what_is_no_part_of_it(parser: PhrasemillParser, threaded: 
     assert (identity.parser, len(identity.model_sha256)) == ("phrasemill", 64)
     assert identity.libraries.keys() == {"onnxruntime", "numpy", "spacy"}
     assert identity == threaded.identity == parser_identity("phrasemill")
-    assert RUNTIME_OPTIONS["phrasemill"] == ("threads",)
+    assert REGISTRY.listed["phrasemill"].runtime == ("threads",)
 
 
 def test_a_pickled_parser_is_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import xxhash
 
 from transforms.arrays import I64, U64, mix64, places_in_runs, run_begins, strings_hashes
-from transforms.phrases.occurrences import Occurrences, Tokens
+from transforms.phrases.occurrences import Occurrences
+from transforms.phrases.tokens import Tokens
 
 CHOSEN = pa.schema(
     [

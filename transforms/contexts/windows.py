@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from schemas.terms import UNKNOWN_TOKEN
 from transforms.arrays import I64, U8, character_starts, slice_strings, string_bytes
 from transforms.contexts.options import WindowRules
-from transforms.phrases.occurrences import Tokens
+from transforms.phrases.tokens import Tokens
 
 
 class ShardText(NamedTuple):

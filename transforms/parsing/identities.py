@@ -41,7 +41,7 @@ def spacy(model: str = "", **others: object) -> ParserIdentity:
     if files.labels is not None:
         check_labels(files.folder, files.labels)
     libraries = _versions("spacy", "thinc", "numpy")
-    return _identity("spacy", files.name, files.version, _sha256_of_folder(files.folder), libraries)
+    return _identity("spacy", files.name, files.version, sha256_of_folder(files.folder), libraries)
 
 
 def benepar(model: str = BENEPAR_MODEL, *, spacy_model: str = "", **others: object) -> ParserIdentity:
@@ -102,7 +102,7 @@ def sha256_of(path: Path) -> str:
 
 
 @cache
-def _sha256_of_folder(folder: Path) -> str:
+def sha256_of_folder(folder: Path) -> str:
     return sha256_of(folder)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from schemas.keys import order_by_key
+from schemas.columns import list_of
+from schemas.keys import halves, order_by_key
 from schemas.kinds.phrases import PHRASES
+from schemas.kinds.typed_phrases import TYPED_PHRASES, type_names
 from schemas.terms import PHRASE_LABELS
-from transforms.arrays import I64, U64, Bools, run_hashes, run_starts, slice_strings, string_bytes
-from transforms.phrases.occurrences import Occurrences, Tokens, find_occurrences, read_tokens
+from transforms.arrays import I64, U64, Bools, offsets_of, run_hashes, run_starts, single, slice_strings, string_bytes
+from transforms.phrases.occurrences import Occurrences, find_occurrences
 from transforms.phrases.options import PhraseRules
+from transforms.phrases.tokens import Tokens, read_tokens
+
+Typing = Callable[[Tokens, Occurrences], I64]
+"""Gives the types of the occurrences of a shard."""
 
 _KEY_FIELDS = [("key_hi", pa.uint64()), ("key_lo", pa.uint64())]
 _SUMS = ("frequency", "document_frequency", *PHRASE_LABELS)
@@ -41,6 +47,13 @@ TOTALS = pa.schema(
 )
 """Counts of phrases, the commonest surface of each (null where it is the phrase itself), and how often that occurs."""
 
+TYPE = pa.field("type", pa.uint16())
+"""A further column of COUNTS, which are then by type, too: the place of the label, times the number of entity types,
+and the place of the entity type."""
+
+TYPES = pa.field("types", list_of(pa.struct([TYPE, pa.field("count", pa.int64())])))
+"""A further column of TOTALS: how many occurrences of a phrase have a type, in order of the types."""
+
 FREQUENCIES = pa.schema([("frequency", pa.int64()), ("phrases", pa.int64())])
 """How many phrases have a frequency."""
 
@@ -58,28 +71,33 @@ class ShardCounts(NamedTuple):
     filtered: dict[str, int]
 
 
-def count_shard(sentences: pa.Table, rules: PhraseRules) -> ShardCounts:
-    """Count the phrases of a shard of sentences. A document lies in one shard, so document frequencies add up."""
+def count_shard(sentences: pa.Table, rules: PhraseRules, typing: Typing | None = None) -> ShardCounts:
+    """Count the phrases of a shard of sentences. A document lies in one shard, so document frequencies add up.
+
+    With `typing`, which gives the types of occurrences, the counts are by type, too (TYPE).
+    """
     tokens = read_tokens(sentences, lowercase=rules.lowercase)
     found = find_occurrences(sentences, tokens, rules)
-    table = _count(tokens, found)
+    table = _count(tokens, found, typing(tokens, found) if typing else None)
     return ShardCounts(table, len(tokens.form), found.read, len(found.start), found.filtered)
 
 
-def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
+def _count(tokens: Tokens, found: Occurrences, types: I64 | None) -> pa.Table:
+    schema = COUNTS if types is None else COUNTS.append(TYPE)
     order = np.argsort(found.hash_hi, kind="stable")
     hi, lo = found.hash_hi[order], found.hash_lo[order]
     if not len(order):
-        return COUNTS.empty_table()
+        return schema.empty_table()
     document = tokens.document[found.sentence[order]]
     # Occurrences are in order of the text, so a document's are side by side within a phrase.
     new_document = np.ones(len(order), dtype=np.int64)
     new_document[1:] = document[1:] != document[:-1]
     new_document[run_starts(hi, lo)] = 1
     surface = _surface_hashes(tokens, found.start[order], found.end[order])
-    by_surface = order_by_key(hi, lo, surface)
+    more = () if types is None else (types[order].astype(np.uint64),)
+    by_surface = order_by_key(hi, lo, surface, *more)
     order, new_document = order[by_surface], new_document[by_surface]
-    starts = run_starts(hi[by_surface], lo[by_surface], surface[by_surface])
+    starts = run_starts(*(key[by_surface] for key in (hi, lo, surface, *more)))
     heads = order[starts]
     first, last = found.start[heads], found.end[heads] - 1
     surface_key = surface[by_surface[starts]]
@@ -95,7 +113,9 @@ def _count(tokens: Tokens, found: Occurrences) -> pa.Table:
     }
     for place, name in enumerate(PHRASE_LABELS):
         columns[name] = np.add.reduceat((label == place).astype(np.int64), starts)
-    return pa.table(columns, schema=COUNTS)
+    if types is not None:
+        columns[TYPE.name] = types[heads].astype(np.uint16)
+    return pa.table(columns, schema=schema)
 
 
 def _surface_hashes(tokens: Tokens, start: I64, end: I64) -> U64:
@@ -130,32 +150,39 @@ def _surfaces(tokens: Tokens, start: I64, end: I64, wanted: Bools) -> pa.Array:
 
 
 def merge_counts(tables: Sequence[pa.Table]) -> pa.Table:
-    """Counts added up by key, in order of key."""
-    table = pa.concat_tables([COUNTS.empty_table(), *tables]).combine_chunks()
-    keys = [table.column(name).to_numpy() for name in ("key_hi", "key_lo", "surface_key")]
+    """Counts added up by key, and by type if they have one; in order of key."""
+    schema = tables[0].schema if tables else COUNTS
+    table = pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+    names = [name for name in ("key_hi", "key_lo", "surface_key", TYPE.name) if name in schema.names]
+    keys = [table.column(name).to_numpy() for name in names]
     order = order_by_key(*keys)
     starts = run_starts(*(key[order] for key in keys))
-    return pa.table(_add_up(table, order, starts, order[starts]), schema=COUNTS)
+    return pa.table(_add_up(table, order, starts, order[starts]), schema=schema)
 
 
 def _add_up(table: pa.Table, order: I64, starts: I64, heads: I64) -> dict[str, Any]:
     """The columns of groups of rows: the sums of each group, and what else there is from the rows `heads`."""
-    columns = {name: table.column(name).take(pa.array(heads)) for name in COUNTS.names}
+    columns = {name: table.column(name).take(pa.array(heads)) for name in table.column_names}
     for name in _SUMS if len(starts) else ():
         columns[name] = np.add.reduceat(table.column(name).to_numpy()[order], starts)
     return columns
 
 
 def total_counts(counts: pa.Table) -> pa.Table:
-    """Totals of phrases (TOTALS), in the order ORDER, from counts keyed as on storage.
+    """Totals of phrases (TOTALS), in the order ORDER, from counts keyed as on storage; with TYPES if those have types.
 
     The surface of a phrase is the one that occurs most often, ties by its hash.
     """
+    types = None
+    if TYPE.name in counts.column_names:
+        types = _type_lists(counts)
+        counts = counts.drop_columns([TYPE.name])
     hi, surface_key = (counts.column(name).to_numpy() for name in ("key_hi", "surface_key"))
     surface_key = np.where(surface_key == 0, hi, surface_key)
     counts = merge_counts([counts.set_column(2, "surface_key", pa.array(surface_key))])
+    schema = TOTALS if types is None else TOTALS.append(TYPES)
     if not counts.num_rows:
-        return TOTALS.empty_table()
+        return schema.empty_table()
     hi, lo, frequency = (counts.column(name).to_numpy() for name in ("key_hi", "key_lo", "frequency"))
     starts = run_starts(hi, lo)
     sizes = np.diff(np.append(starts, len(hi)))
@@ -166,7 +193,21 @@ def total_counts(counts: pa.Table) -> pa.Table:
     columns = _add_up(counts, np.arange(len(hi)), starts, best) | {"of_surface": frequency[best]}
     # The phrases are in order of their keys.
     order = np.argsort(-columns["frequency"], kind="stable")
-    return pa.table({name: columns[name] for name in TOTALS.names}, schema=TOTALS).take(pa.array(order))
+    if types is not None:
+        columns[TYPES.name] = types
+    return pa.table({name: columns[name] for name in schema.names}, schema=schema).take(pa.array(order))
+
+
+def _type_lists(counts: pa.Table) -> pa.Array:
+    """How often each phrase has each type (TYPES), the phrases in order of key, their types in order."""
+    hi, lo, type_ = (counts.column(name).to_numpy() for name in ("key_hi", "key_lo", TYPE.name))
+    order = order_by_key(hi, lo, type_)
+    hi, lo, type_ = hi[order], lo[order], type_[order]
+    starts = run_starts(hi, lo, type_)
+    sums = np.add.reduceat(counts.column("frequency").to_numpy()[order], starts) if len(starts) else starts
+    items = pa.StructArray.from_arrays([pa.array(type_[starts]), pa.array(sums)], fields=list(TYPES.type.value_type))
+    edges = np.append(run_starts(hi[starts], lo[starts]), len(starts))
+    return pa.ListArray.from_arrays(pa.array(edges, pa.int32()), items, type=TYPES.type)
 
 
 def with_storage_keys(table: pa.Table) -> pa.Table:
@@ -183,10 +224,7 @@ def with_storage_keys(table: pa.Table) -> pa.Table:
 
 def phrase_keys(phrases: pa.ChunkedArray | pa.Array) -> tuple[U64, U64]:
     """128 bits of xxh3 over each phrase's UTF-8 bytes, as two 64-bit columns."""
-    digest = xxhash.xxh3_128_digest
-    joined = b"".join([digest(phrase) for phrase in phrases.cast(pa.binary()).to_pylist()])
-    keys = np.frombuffer(joined, dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    return keys[:, 0].copy(), keys[:, 1].copy()
+    return halves(map(xxhash.xxh3_128_digest, phrases.cast(pa.binary()).to_pylist()))
 
 
 def frequencies_of(totals: pa.Table) -> pa.Table:
@@ -237,6 +275,39 @@ def to_phrases(totals: pa.Table) -> pa.Table:
         ),
         "frequency": frequency,
         "document_frequency": totals.column("document_frequency"),
-        "entity_type": pa.array([""] * totals.num_rows, pa.string()),
     }
     return pa.table(columns, schema=PHRASES)
+
+
+def to_typed_phrases(totals: pa.Table, entity_types: Sequence[str]) -> pa.Table:
+    """Typed phrase records (TYPED_PHRASES) from totals with TYPES.
+
+    The type is the most frequent among the occurrences with the phrase's label, ties by the order of `entity_types`.
+    """
+    table = to_phrases(totals)
+    lists = single(totals, TYPES.name)
+    edges = offsets_of(lists)
+    items = lists.flatten()
+    code, count = items.field(TYPE.name).to_numpy().astype(np.int64), items.field("count").to_numpy()
+    phrase = np.repeat(np.arange(len(table)), np.diff(edges))
+    label = pc.index_in(table.column("label"), pa.array(PHRASE_LABELS)).to_numpy()
+    own = np.flatnonzero(code // len(entity_types) == label[phrase])
+    # The types of a phrase are in order: the first of the most frequent is taken.
+    best = own[np.lexsort((-count[own], phrase[own]))]
+    best = best[run_starts(phrase[best])]
+    order = np.lexsort((code, -count, phrase))
+    shares = (count[order] / np.repeat(totals.column("frequency").to_numpy(), np.diff(edges))).astype(np.float32)
+    names = pa.array(type_names(entity_types))
+    columns = {name: table.column(name) for name in table.column_names} | {
+        "type": names.take(pa.array(code[best])),
+        "entity_type": pa.array(entity_types).take(pa.array(code[best] % len(entity_types))),
+        "type_shares": pa.ListArray.from_arrays(
+            pa.array(edges, pa.int32()),
+            pa.StructArray.from_arrays(
+                [names.take(pa.array(code[order])), pa.array(shares)],
+                fields=list(TYPED_PHRASES.field("type_shares").type.value_type),
+            ),
+            type=TYPED_PHRASES.field("type_shares").type,
+        ),
+    }
+    return pa.table(columns, schema=TYPED_PHRASES)

@@ -31,10 +31,10 @@ class PhraseRules:
     )
     max_tokens: int = option(
         10,
-        takes=count,
+        takes=natural,
         flag="--max-phrase-tokens",
         metavar="N",
-        help="leave out longer phrases",
+        help="leave out longer phrases; 0: none",
         source="Phrase-BERT, section 3",
     )
     lowercase: bool = option(True, flag="--keep-case", help="keep upper case")
@@ -48,9 +48,18 @@ class PhraseRules:
         more="What they lead is a constituent of its own",
     )
     drop_pronouns: bool = option(True, flag="--keep-pronouns", help="keep lone pronouns")
-    drop_numbers: bool = option(True, flag="--keep-numbers", help="keep lone numbers")
-    drop_dates: bool = option(True, flag="--keep-dates", help="keep dates with a number")
-    drop_measures: bool = option(True, flag="--keep-measures", help="keep numbers with units")
+    drop_numbers: bool = option(
+        True,
+        flag="--keep-numbers",
+        help="keep lone numbers, also with function words",
+        opposite="leave out lone numbers, also with function words",
+    )
+    drop_dates: bool = option(
+        True, flag="--keep-dates", help="keep dates with a number", opposite="leave out dates with a number"
+    )
+    drop_measures: bool = option(
+        True, flag="--keep-measures", help="keep numbers with units", opposite="leave out numbers with units"
+    )
     drop_function_words: bool = option(True, flag="--keep-function-words", help="keep phrases of function words only")
     min_letters: int = option(
         2,
@@ -75,9 +84,9 @@ class Vocabulary:
 
     max_phrases: int | None = option(
         None,
-        takes=count,
+        takes=natural,
         metavar="K",
-        help="keep the K most frequent, of equally frequent ones those of lowest hash",
+        help="keep the K most frequent, of equally frequent ones those of lowest hash; 0: all",
         unset=f"{MOST_PHRASES:,}; all with --min-frequency",
         source="Phrase-BERT, section 3",
     )
@@ -92,9 +101,38 @@ class Vocabulary:
     @property
     def most(self) -> int | None:
         """How many phrases at most; None where their frequency alone decides."""
-        return MOST_PHRASES if self.max_phrases is None and self.min_frequency is None else self.max_phrases
+        if self.max_phrases is None:
+            return MOST_PHRASES if self.min_frequency is None else None
+        return self.max_phrases or None
 
     @property
     def least(self) -> int:
         """How often a phrase occurs at least."""
         return LEAST_FREQUENCY if self.min_frequency is None else self.min_frequency
+
+
+MATCHES = ("exact", "head", "contained")
+
+
+@dataclass(frozen=True)
+class TypeRules:
+    """Which entity gives an occurrence of a phrase its type; part of the fingerprint."""
+
+    group: ClassVar[str] = "types"
+
+    entity_match: str = option(
+        "head",
+        choices=MATCHES,
+        help="the entity of a phrase: the one with its words, or also one inside that has its head, or any inside",
+    )
+
+
+TYPED_RULES = PhraseRules(
+    labels=PHRASE_LABELS, max_tokens=0, drop_numbers=False, drop_dates=False, drop_measures=False, nested="all"
+)
+TYPED_VOCABULARY = Vocabulary(max_phrases=0, min_frequency=LEAST_FREQUENCY)
+"""Which phrases are typed where nothing is said: those of all labels and lengths that occur twice (PEARL, section 4.1).
+
+Numbers, dates and measures are types of phrases. Of nested constituents all are kept: phrases without their contexts
+do not overlap, and "president" and "president of the senate" are two.
+"""

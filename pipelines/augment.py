@@ -1,0 +1,49 @@
+"""PEARL's augmentations: phrases -> misspelt, reordered and reworded forms of each.
+
+    python -m pipelines.augment --input out/phrases --output out/augmentations
+
+Chen, Varoquaux and Suchanek 2024, section 3.3: for each draw one granularity at random (character, token, phrase), and
+one of its operations.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from pipelines.cli import Command, main
+from schemas.options import Chosen
+from transforms.augmentation.options import AugmenterOptions, DrawRules
+from transforms.options import Seed
+from transforms.parsing.options import GivenSentences, ParsingOptions
+from transforms.phrases.options import PhraseRules, Vocabulary
+
+if TYPE_CHECKING:
+    from pipelines.corpus import ChainDataset, Given
+    from schemas.storage.folder import Folder
+
+
+def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
+    from pipelines import augmentation_corpus, corpus
+    from schemas import kinds
+
+    if corpus.holds(source, kinds.phrases.KIND):
+        assert source.dataset is not None
+        chain = [source.dataset]
+    else:
+        chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
+        chain.append(corpus.phrases(chain[-1], options, output.beside("-phrases")))
+    return [*chain, augmentation_corpus.augmentations(chain[-1], options, output)]
+
+
+COMMAND = Command(
+    module="augment",
+    description="Phrases to misspelt, reordered and reworded forms of each (PEARL).",
+    output="out/augmentations",
+    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
+    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary, DrawRules, AugmenterOptions, Seed),
+    build=build,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(COMMAND))

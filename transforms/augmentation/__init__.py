@@ -1,0 +1,1 @@
+"""Augmentations of phrases, in batches: each operation is a pure function of a phrase and a seed."""

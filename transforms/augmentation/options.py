@@ -1,0 +1,89 @@
+"""The options of augmentations (docs/augmentation.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from schemas.options import BadValue, count, option, some_of
+from transforms.augmentation.registry import ALWAYS, CODE, FROM_PAIRS, GRANULARITIES, OPERATIONS, UNCHANGED
+
+SCHEMES = {"paper": dict.fromkeys(GRANULARITIES, 1.0), "code": CODE}
+
+
+def shares_of(scheme: str) -> dict[str, float]:
+    """The shares of a scheme, by the name of an operation or of a granularity; they need not add up to 1."""
+    if scheme in SCHEMES:
+        return SCHEMES[scheme]
+    found: dict[str, float] = {}
+    for part in scheme.split(","):
+        name, _, share = part.strip().partition("=")
+        try:
+            found[name] = float(share)
+        except ValueError:
+            raise BadValue(f"must be paper, code, or NAME=SHARE with commas between, not {scheme}") from None
+        if name not in (*GRANULARITIES, *OPERATIONS, UNCHANGED) or not 0 <= found[name] <= 1e6:
+            known = ", ".join((*GRANULARITIES, *OPERATIONS, UNCHANGED))
+            raise BadValue(f"{part.strip()}: no share of an operation or granularity; there are {known}")
+    return found
+
+
+def _scheme(text: str) -> str:
+    shares_of(text)
+    return text
+
+
+@dataclass(frozen=True)
+class DrawRules:
+    """How often and by which operations a phrase is augmented; part of the fingerprint."""
+
+    group: ClassVar[str] = "augmentation"
+
+    draws: int = option(
+        2,
+        takes=count,
+        metavar="N",
+        help="augmentations of each phrase",
+        more="One for each epoch of the paper's training",
+        source="PEARL, appendix",
+    )
+    operations: tuple[str, ...] | None = option(
+        None,
+        takes=some_of([each for each in OPERATIONS if each not in FROM_PAIRS]),
+        metavar="OP,OP",
+        help="operations to draw from, besides paraphrase",
+        unset=",".join(ALWAYS),
+    )
+    scheme: str = option(
+        "paper",
+        takes=_scheme,
+        metavar="NAME",
+        help="how they are drawn: paper, code, or shares such as character=.2,synonym=.3,unchanged=.05",
+        source="PEARL, section 3.3",
+    )
+    paraphrases: str | None = option(
+        None,
+        place=True,
+        metavar="DIR",
+        help="a dataset of texts that mean the same, such as aliases; its share is else that of the others",
+    )
+
+
+@dataclass(frozen=True)
+class AugmenterOptions:
+    """Options of single operations, such as the path of a lexicon: `registry.py` says which operation takes which."""
+
+    group: ClassVar[str] = "operations"
+
+    min_word_letters: int = option(
+        4,
+        takes=count,
+        metavar="N",
+        help="change the letters of words of at least N letters",
+    )
+    swap: str = option(
+        "adjacent",
+        choices=("adjacent", "any"),
+        help="which tokens change places: the paper's adjacent ones, or any two, as in its code",
+        source="PEARL, section 3.3",
+    )

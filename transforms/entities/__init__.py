@@ -1,0 +1,1 @@
+"""Sentences to named entities, by one of several recognisers."""

@@ -1,0 +1,59 @@
+"""Between tables and finders: a table of sentences to their words, entities to a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.kinds.entities import ENTITIES
+from transforms.entities.interface import Entity, Words
+
+SENTENCE_COLUMNS = ("sentence_id", "start_char", "text", "tokens")
+"""The columns of sentences that are read."""
+
+
+def read_words(sentences: pa.Table) -> list[Words]:
+    """The words of each sentence: the tokens of its dataset, and whether anything stands between them and the next."""
+    tokens = sentences.column("tokens").combine_chunks()
+    edges = np.concatenate([[0], np.cumsum(pc.list_value_length(tokens).to_numpy().astype(np.int64))])
+    starts, ends = (tokens.flatten().field(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
+    space_after = np.zeros(len(starts), dtype=bool)
+    space_after[:-1] = starts[1:] > ends[:-1]
+    space_after[edges[1:][np.diff(edges) > 0] - 1] = False
+    shift = np.repeat(sentences.column("start_char").to_numpy().astype(np.int64), np.diff(edges))
+    places = list(zip((starts - shift).tolist(), (ends - shift).tolist(), strict=True))
+    spaces = space_after.tolist()
+    return [
+        Words([text[start:end] for start, end in places[first:last]], spaces[first:last])
+        for text, (first, last) in zip(
+            sentences.column("text").to_pylist(), itertools.pairwise(edges.tolist()), strict=True
+        )
+    ]
+
+
+def groups(sentences: Sequence[Words], tokens: int) -> Iterator[Sequence[Words]]:
+    """The sentences in order, in groups of about so many tokens."""
+    first = total = 0
+    for place, each in enumerate(sentences, start=1):
+        total += len(each.words)
+        if total >= tokens or place == len(sentences):
+            yield sentences[first:place]
+            first, total = place, 0
+
+
+def entities_table(sentence_ids: pa.ChunkedArray, found: Sequence[Sequence[Entity]]) -> pa.Table:
+    """The entities of sentences, a row for each sentence."""
+    type_ = ENTITIES.field("entities").type
+    fields = list(type_.value_type)
+    columns = zip(*itertools.chain.from_iterable(found), strict=True)
+    flat = [[*column] for column in columns] or [[] for _ in fields]
+    structs = pa.StructArray.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(flat, fields, strict=True)], fields=fields
+    )
+    edges = np.cumsum([0, *map(len, found)])
+    lists = pa.ListArray.from_arrays(pa.array(edges, pa.int32()), structs, type=type_)
+    return pa.table([sentence_ids, lists], schema=ENTITIES)
