@@ -132,7 +132,7 @@ def test_a_sentence_is_parsed_as_if_it_were_alone(
         assert [found[number] for number in range(len(sentences))] == alone
 
 
-@examples(100)
+@examples(50)
 @given(sentences=SENTENCES)
 def test_any_words_make_a_tree(parser: PhrasemillParser, sentences: list) -> None:
     for words, parse in zip(sentences, parser.parse_words(sentences), strict=True):
@@ -140,7 +140,7 @@ def test_any_words_make_a_tree(parser: PhrasemillParser, sentences: list) -> Non
         assert is_tree(parse, len(words))
 
 
-@examples(100)
+@examples(50)
 @given(
     texts=st.lists(
         st.text(max_size=60)
