@@ -201,7 +201,7 @@ KIND = Kind(
     command="augment",
     show=show,
     checks=_checks,
-    options={"operations": list[Operation], "draws": int, "swap": str},
+    options={"operations": list[Operation], "draws": int},
     notes=_notes,
     measures=(
         value("Operation", "augmentations", "operation"),

@@ -8,10 +8,10 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.characters import clusters
 from schemas.kinds.augmentations import verified
-from tests.properties import examples
 from transforms.arrays import mix64
 from transforms.augmentation.registry import load_augmenter
 
