@@ -44,8 +44,7 @@ class DrawRules:
         takes=count,
         metavar="N",
         help="augmentations of each phrase",
-        more="One for each epoch of the paper's training",
-        source="PEARL, appendix",
+        more="PEARL trains for 2 epochs",
     )
     operations: tuple[str, ...] | None = option(
         None,
@@ -59,7 +58,7 @@ class DrawRules:
         takes=_scheme,
         metavar="NAME",
         help="how they are drawn: paper, code, or shares such as character=.2,synonym=.3,unchanged=.05",
-        source="PEARL, section 3.3",
+        source="PEARL",
     )
     paraphrases: str | None = option(
         None,
@@ -84,8 +83,8 @@ class AugmenterOptions:
     swap: str = option(
         "adjacent",
         choices=("adjacent", "any"),
-        help="which tokens change places: the paper's adjacent ones, or any two, as in its code",
-        source="PEARL, section 3.3",
+        help="which tokens change places: adjacent ones, as in the paper, or any two, as in its code",
+        source="PEARL",
     )
     vectors: str | None = option(
         None,
