@@ -154,15 +154,15 @@ class Given(Stage):
             write.counters["tokens"] += len(table.column("tokens").combine_chunks().flatten())
 
 
-def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.ChainDataset:
-    """A dataset that holds the tables as shards."""
+def dataset(folder: Path, tables: Sequence[pa.Table], *made_from: corpus.ChainDataset) -> corpus.ChainDataset:
+    """A dataset that holds the tables as shards, as if it were made from others."""
     schema = tables[0].schema
     content = canonical_hash([json.dumps(table.to_pylist()) for table in tables])
     build = DatasetBuild(
         output=Folder(str(folder)),
         kind=KINDS[record_name(schema)],
         stages=(Given(tuple(tables)),),
-        inputs=(Input("file", record_name(schema), "given", content),),
+        inputs=(Input("file", record_name(schema), "given", content), *(each.as_input for each in made_from)),
         options={},
     )
     run_inline(build)

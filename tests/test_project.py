@@ -26,7 +26,7 @@ for name in sys.argv[2].split():
     sys.modules[name] = None  # as if it were not installed
 package = importlib.import_module(sys.argv[1])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    if not module.name.rpartition(".")[2].startswith(("__main__", "benepar", "stanza", "corenlp")):
+    if not module.name.rpartition(".")[2].startswith(("__main__", "benepar", "stanza", "corenlp", "torch_")):
         importlib.import_module(module.name)
 """
 

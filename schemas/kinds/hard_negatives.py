@@ -191,8 +191,8 @@ KIND = Kind(
     tasks=("sentence-similarity", "feature-extraction"),
     parsed=True,
     filters={
-        "below_difference": "a neighbour near in meaning, too: by a difference of --min-difference or less",
-        "variant": "a neighbour with other spelling, hyphens, inflection or articles only (--keep-variants)",
-        "beyond_top_k": "a neighbour of smaller difference than the negatives of its phrase (--negatives)",
+        "below_difference": "a neighbour that is near in meaning, too (--min-difference, --cosine)",
+        "variant": "a neighbour that differs in spelling, hyphens, inflection or articles only (--keep-variants)",
+        "beyond_top_k": "a neighbour with a smaller difference than the negatives of its phrase (--negatives)",
     },
 )
