@@ -29,7 +29,7 @@ def traits(character: str) -> int:
     """The traits of a code point.
 
     Clusters that follow from them are at least as long as those of Unicode (UAX #29): a cluster of Unicode is never
-    parted, but a run of flags counts as one.
+    parted, except before white space, but a run of flags counts as one.
     """
     found, category = Trait.KNOWN, unicodedata.category(character)
     if category[0] == "L":
@@ -45,7 +45,7 @@ def traits(character: str) -> int:
     joins_both = category == "Cf"  # joiners, tags, signs before numbers
     trailing_jamo = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
     if joins_both or category[0] == "M" or trailing_jamo or character in _PREVIOUS:
-        found |= Trait.JOINS_PREVIOUS
+        found = (found | Trait.JOINS_PREVIOUS) & ~Trait.LETTER  # what cannot stand alone is no letter
     leading_jamo = "\u1100" <= character <= "\u115f" or "\ua960" <= character <= "\ua97f"
     if joins_both or leading_jamo or unicodedata.combining(character) == _VIRAMA or character in _NEXT:
         found |= Trait.JOINS_NEXT
@@ -64,9 +64,24 @@ def clusters(text: str) -> list[str]:
     joins = False
     for character in text:
         trait = traits(character)
-        if found and (joins or trait & Trait.JOINS_PREVIOUS):
+        if found and (trait & Trait.JOINS_PREVIOUS or (joins and not trait & Trait.SPACE)):
             found[-1] += character
         else:
             found.append(character)
         joins = bool(trait & Trait.JOINS_NEXT)
     return found
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, which are parted by white space alone, and the white space between them: token first, last.
+
+    >>> tokens("the 1.5  kg")
+    ['the', ' ', '1.5', '  ', 'kg']
+    """
+    found, blank = [""], False
+    for cluster in clusters(text):
+        if bool(traits(cluster[0]) & Trait.SPACE) != blank:
+            blank = not blank
+            found.append("")
+        found[-1] += cluster
+    return [*found, ""] if blank else found

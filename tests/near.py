@@ -68,8 +68,8 @@ def given(
     near = [neighbour_table(phrases, each) for each in cut(phrases, cuts)]
     return Datasets(
         known,
-        literal.dataset(folder / "neighbours", near, known),
-        literal.dataset(folder / "embeddings", tables, known),
+        literal.dataset(folder / "neighbours", near, made_from=[known]),
+        literal.dataset(folder / "embeddings", tables, made_from=[known]),
     )
 
 

@@ -22,7 +22,7 @@ from schemas.checks import (
 )
 from schemas.columns import column, list_of, schema, struct, term
 from schemas.dataset import Dataset
-from schemas.kind import Kind, Problem, Source, equal
+from schemas.kind import Kind, Source
 from schemas.manifest import Manifest
 from schemas.measures import item_extent, item_value, length
 from schemas.shown import Row, Shown, cut
@@ -67,12 +67,12 @@ def _check_source(dataset: Dataset, sentences: Dataset) -> Iterator[Violation]:
         wrong = Wrong()
         for row, (found, wanted) in enumerate(zip(ids, expected, strict=False)):
             if found != wanted:
-                place = f"row {row:,} of {sentences.folder}/{there.path}"
-                wrong.add(
-                    "the sentence is not that of the same row", row, f"{quoted(found)}; {place}: {quoted(wanted)}"
-                )
+                detail = f"{quoted(found)}, there {quoted(wanted)}"
+                wrong.add(f"the sentence is not that of the same row of {sentences.folder}/{there.path}", row, detail)
         for row in range(len(expected), len(ids)):
             wrong.add("the sentences have no such row", row, quoted(ids[row]))
+        if len(ids) < len(expected):
+            wrong.add("the next sentence has no row", max(len(ids) - 1, 0), quoted(expected[len(ids)]))
         owner, _, (end,) = nested(table.column("entities").combine_chunks(), ("end_token",))
         for row, last in zip(owner.tolist(), end.tolist(), strict=True):
             if row < len(tokens) and last > tokens[row]:
@@ -88,10 +88,6 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
         Unique("the sentence is not unique", "sentence_id"),
         Rows(lambda table: _rules(table, types)),
     )
-
-
-def _sums(manifest: Manifest) -> Iterator[Problem]:
-    yield from equal(manifest.rows, manifest.last_written, "rows, and sentences that were written")
 
 
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
@@ -110,7 +106,6 @@ KIND = Kind(
     source=Source("Sentence", "sentences and spans", _check_source, mirrors=True),
     checks=_checks,
     options={"entity_types": list[str]},
-    sums=_sums,
     measures=(
         item_value("Type of an entity", "entities", "entities", "type"),
         item_extent("Length of an entity", "tokens", "entities", "start_token", "end_token"),

@@ -23,7 +23,7 @@ from transforms.parsing.spacy_files import find_spacy
 from transforms.parsing.spacy_parser import SpacyParser
 
 
-@pytest.mark.parametrize("name", PARSERS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.heavy] * (n == "benepar")) for n in PARSERS])
 def test_the_options_listed_are_those_of_the_class(name: str) -> None:
     listed = registry.REGISTRY.listed[name]
     module = pytest.importorskip(listed.module, reason=f"needs the extra {name!r}")
@@ -91,6 +91,7 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
     assert said == [str(parser_identity("phrasemill")), str(load_parser("spacy").identity), said[2], "[]"]
 
 
+@pytest.mark.heavy
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
     """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")

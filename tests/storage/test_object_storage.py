@@ -15,11 +15,12 @@ import jobs
 import pytest
 from stores import BUCKET, Store, assert_hidden
 
+from schemas import check
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import AtomicFile, Folder
 from transforms.sources.inputs import InputError, RawFiles, resolve_inputs
 
-LARGE = bytes(range(256)) * 4096 * 24  # 24 MiB: an upload of several parts, from a temporary file
+LARGE = bytes(range(256)) * 4096 * 12  # 12 MiB: an upload of two parts, from a temporary file
 
 
 def pending(store: Store, path: str) -> list[str]:
@@ -28,6 +29,11 @@ def pending(store: Store, path: str) -> list[str]:
         return []
     client = boto3.client("s3", endpoint_url=f"http://{store.endpoint}")
     return [each["Key"] for each in client.list_multipart_uploads(Bucket=BUCKET, Prefix=path).get("Uploads", [])]
+
+
+@pytest.fixture(autouse=True)
+def little_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schemas.storage.folder._IN_MEMORY", 8 << 20)
 
 
 @pytest.mark.parametrize("data", [b"", b"x", LARGE], ids=["empty", "small", "large"])
@@ -207,9 +213,8 @@ def test_the_same_bytes_as_on_a_disk(
         here, there = json.loads(found[name]), json.loads(local[name])
         assert {**here, "run": None} == {**there, "run": None}
     assert pending(store, "out/") == []
-    checked = jobs.check(*(store.address(f"out/c{each}") for each in jobs.DATASETS))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert f"offsets agree with {store.address('out/c-documents')}" in checked.stdout
+    assert check.main([store.address(f"out/c{each}") for each in jobs.DATASETS]) == 0
+    assert f"offsets agree with {store.address('out/c-documents')}" in capsys.readouterr().out
 
 
 @pytest.mark.heavy
