@@ -180,63 +180,14 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
 def _notes(manifest: Manifest) -> Iterator[str]:
     granularity = {each[0]: each[1] for each in manifest.options.get("operations", [])}
     counts = {name: manifest.counter(f"operation:{name}") for name in granularity}
-    if made := sum(counts.values()):
+    made = sum(counts.values())
+    if made:
         yield "operations: " + ", ".join(f"{name} {count / made:.1%}" for name, count in counts.items())
     if repeated := manifest.counter("repeated"):
         yield f"augmentations: {repeated:,} are equal to an earlier one of their phrase"
     if none := manifest.counter("nothing:paraphrase"):
         yield f"augmentations: {none:,} draws of a paraphrase for a phrase without one went to other operations"
     if made and "phrase" not in granularity.values():
-        yield (
-            "augmentations: no paraphrases were given, so their share is spread over the other operations; give a "
-            "dataset of aliases with --paraphrases"
-        )
-
-
-def show(row: int) -> str:
-        found = {name: table.column(name)[row].as_py() for name in table.column_names}
-        return (
-            f"{quoted(found['phrase'])} became {quoted(found['augmented'])} "
-            f"({found['granularity']}, {found['operation']}, draw {found['draw']})"
-        )
-
-    return show
-
-
-def range_of(phrases: pa.Array | pa.ChunkedArray, ranges: int) -> list[int]:
-    """The shard of each phrase, of so many: by the hash of its `match_keys`, so that its rows are in one shard."""
-    digests = map(xxhash.xxh3_128_intdigest, match_keys(phrases).cast(pa.binary()).to_pylist())
-    return [digest * ranges >> 128 for digest in digests]
-
-
-def _checks(manifest: Manifest) -> tuple[Check, ...]:
-    operations = checked(list[Operation], manifest.options["operations"], "options.operations")
-    seed, shards = manifest.seed or 0, len(manifest.shards)
-
-    def keys(table: pa.Table) -> list[tuple[int, bytes]]:
-        phrases, draws = (table.column(name).to_pylist() for name in ("phrase", "draw"))
-        places = [draw_key(phrase, draw, seed=seed) for phrase, draw in zip(phrases, draws, strict=True)]
-        return list(zip(range_of(table.column("phrase"), shards), places, strict=True))
-
-    def draws_of(table: pa.Table) -> list[pa.Array]:
-        return [pc.binary_join_element_wise(table.column("phrase"), table.column("draw").cast(pa.string()), "\0")]
-
-    return (
-        Unique("the phrase has this draw twice", "phrase", "draw", of=draws_of),
-        Rows(lambda table: _rules(table, operations, manifest.options)),
-        Ordered("the row is not after the one before it, by the hashes of phrase and draw", keys, _show_row),
-    )
-
-
-def _notes(manifest: Manifest) -> Iterator[str]:
-    rows = max(manifest.rows, 1)
-    counts = {each[0]: manifest.counter(f"operation:{each[0]}") for each in manifest.options["operations"]}
-    yield "operations: " + ", ".join(f"{name} {count / rows:.1%}" for name, count in counts.items())
-    if repeated := manifest.counter("repeated"):
-        yield f"augmentations: {repeated:,} are equal to an earlier one of their phrase"
-    if none := manifest.counter("nothing:paraphrase"):
-        yield f"augmentations: {none:,} draws of a paraphrase for a phrase without one went to other operations"
-    if not any(each[1] == "phrase" for each in manifest.options["operations"]):
         yield (
             "augmentations: no paraphrases were given, so their share is spread over the other operations; give a "
             "dataset of aliases with --paraphrases"
