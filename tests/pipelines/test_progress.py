@@ -25,6 +25,7 @@ from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import unit_sizes
 from pipelines.engine.task_writer import TaskWriter
+from pipelines.stages import augment as augment_steps
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
 from pipelines.stages import duplicates as duplicate_steps
@@ -45,6 +46,8 @@ SMALL = (
     (near_steps, "BANDS_A_RANGE", 40),
     (count_steps, "TOKENS_A_RANGE", 300),
     (context_steps, "CONTEXTS_A_SHARD", 400),
+    (augment_steps, "DRAWS_A_RANGE", 8),
+    (augment_steps, "BATCH", 2),
     (mention_steps, "ROWS_A_RANGE", 20),
     (pair_steps, "PAIRS_A_SHARD", 300),
     (pair_steps, "ROW_GROUP", 64),
