@@ -120,8 +120,9 @@ class Synonyms:
     def __init__(self, database: WordNet) -> None:
         self._database = database
         self._inflection = Inflection(database)
+        self._openings = {" ".join(each.split(" ", 2)[:2]) for part in FORMS for each in database.compounds(part)}
 
-    @functools.lru_cache(_CACHED)  # noqa: B019 (there is one object a process)
+    @functools.lru_cache(1 << 10)  # noqa: B019 (there is one object a process; the draws of a phrase come together)
     def replaceable(self, phrase: str) -> tuple[Replaceable, ...]:
         """What can be replaced in a phrase, from left to right."""
         words = list(_words(phrase))
@@ -138,7 +139,9 @@ class Synonyms:
 
     def _lemma_size(self, words: list[Word], place: int) -> int:
         """How many words from there on are one lemma: "young ladies", "took part", "of course"."""
-        if words[place].kind == "other" or words[place].text in lexicon.DETERMINERS:
+        if words[place].kind == "other" or words[place].text in lexicon.DETERMINERS or place + 1 == len(words):
+            return 1
+        if not self._begins_lemma(words[place].text, words[place + 1].text):
             return 1
         most = 1
         while most < min(_LONGEST_LEMMA, len(words) - place) and not words[place + most - 1].ends:
@@ -150,6 +153,16 @@ class Synonyms:
             if self._parts(text):
                 return size
         return 1
+
+    def _begins_lemma(self, first: str, second: str) -> bool:
+        """Whether a lemma of several words may begin with forms of these two: a quick look before a careful one."""
+        seconds = self._base_forms(second)
+        return any(f"{one} {other}" in self._openings for one in self._base_forms(first) for other in seconds)
+
+    @functools.lru_cache(_CACHED)  # noqa: B019
+    def _base_forms(self, text: str) -> frozenset[str]:
+        """What a word may be a form of, itself among it."""
+        return frozenset(each for part in FORMS for each in self._database.base_forms(text, part, any_lemma=True))
 
     def _fitting(self, words: list[Word], place: int, size: int) -> list[str]:
         """The synonyms that fit where the words stand."""
