@@ -17,7 +17,7 @@ from literal import dataset, rows, run_here, sentences
 from test_mine_mentions import PAGES, page_table, wiki
 from toy import WORDS, AwaitedWords, word_count
 
-from pipelines import extract_documents, mine_contexts, mine_mentions
+from pipelines import augment, extract_documents, mine_contexts, mine_mentions
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.exchange import merge_sorted
@@ -161,8 +161,11 @@ def test_every_stage_shows_what_it_has_done_of_a_unit(tmp_path: Path) -> None:
     common = ["--input", str(tmp_path), "--shard-bytes=700", "--dedup=paragraphs"]
     with fractions_seen() as seen:
         run_here(mine_contexts.COMMAND, *common, "--output", str(tmp_path / "out/contexts"))
+        phrases, output = str(tmp_path / "out/contexts-phrases"), str(tmp_path / "out/augmented")
+        run_here(augment.COMMAND, "--input", phrases, "--operations=character", "--output", output)
     extracting = ["extract", "find_duplicate_ids", "find_duplicates", "drop"]
     check(seen, [*extracting, "parse", "count", "add_up", "select", "choose", "keep", "cut", "order"])
+    check(seen, ["send_phrases", "augment"])
 
 
 def test_near_duplicates_show_what_is_done_of_a_unit(tmp_path: Path) -> None:
