@@ -111,7 +111,7 @@ def phrase_lists(draw: st.DrawFn) -> list[str]:
 
 
 @given(phrase_lists(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 0.9]), st.sampled_from([1, 2, 5, 50]), st.integers(1, 30))
-@examples(100)
+@examples(60)
 def test_neighbours_are_those_of_all_pairs(phrases, least, candidates, part):
     check(phrases, NeighbourRules(candidates, least), part=part, rows=part + 1)
 

@@ -11,6 +11,7 @@ come does not matter: neighbours are in order of similarity and of their keys' h
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any, NamedTuple
 
@@ -87,7 +88,7 @@ def choose_bins(texts: Texts) -> Bins:
     edges = texts.edges[: SAMPLE + 1]
     characters = texts.characters[: edges[-1]]
     known, times = np.unique(characters, return_counts=True)
-    bin_of = (np.arange(CHARACTERS) % BINS).astype(np.uint8)
+    bin_of = _bin_of_others().copy()
     bin_of[known[np.argsort(-times, kind="stable")]] = np.arange(len(known)) % BINS
     n = len(edges) - 1
     text = np.repeat(np.arange(n), np.diff(edges))
@@ -96,6 +97,11 @@ def choose_bins(texts: Texts) -> Bins:
     best = np.argsort(-(having * (1 - having)).ravel(), kind="stable")[:BITS]
     bits = np.bincount(best % BINS, minlength=BINS)
     return Bins(bin_of, bits, np.cumsum(bits) - bits)
+
+
+@functools.cache
+def _bin_of_others() -> U8:
+    return np.resize(np.arange(BINS, dtype=np.uint8), CHARACTERS)
 
 
 class Rows(NamedTuple):
