@@ -200,7 +200,10 @@ def main(argv: list[str] | None = None) -> int:
             }
             if size <= arguments.looped:
                 works["loop"] = partial(by_loop, texts)
-            done = {way: harness.apart(work)[0] for way, work in works.items()}
+            done = {}
+            for way, work in works.items():
+                done[way] = harness.apart(work)[0]
+                print(f"{size:,} phrases, {way}: {done[way]}", file=sys.stderr, flush=True)
         own = done["ours"].seconds / done["ours"].rows
         differ |= len({each.found for each in done.values() if each.found}) > 1
         for way, each in done.items():
