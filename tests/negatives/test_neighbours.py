@@ -123,6 +123,17 @@ def test_more_phrases_than_fit_a_block_or_a_group(monkeypatch):
     check([f"{one} {other}" for one in words for other in words], NeighbourRules(candidates=8))
 
 
+def test_progress_tells_how_many_rows_are_done(monkeypatch):
+    monkeypatch.setattr(neighbours, "ROWS_A_GROUP", 2)
+    phrases = pa.array("cat cats bat bats hat".split())
+    search = Search(phrases, 0, PEARL)
+    seen: list[float] = []
+    compiled = neighbours.require_compiler()
+    monkeypatch.setattr(compiled, "search", lambda *arguments: seen.append(search.progress()))
+    search.among(columns_of(phrases, 0))
+    assert seen == [0, 0.4, 0.8]
+
+
 @pytest.mark.heavy
 def test_neighbours_of_real_phrases_are_those_of_all_pairs(test_data):
     phrases: dict[str, None] = {}
