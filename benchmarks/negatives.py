@@ -9,7 +9,7 @@ ours    the stage of `find_neighbours` over a dataset on disk, with all that it 
         phrases only `--units` of its units, evenly spread
 cdist   rapidfuzz.process.cdist, a block of rows at a time, and the 50 best of each row by NumPy; above `--whole`
         phrases only `--rows` rows
-loop    rapidfuzz.fuzz.ratio for each pair, in two nested loops; up to `--looped` phrases
+loop    rapidfuzz.fuzz.ratio for each pair, in two nested loops; up to `--looped` phrases, and `--loop-rows` rows
 
 Each has its own process, one after the other; what they find is compared where all rows were done. Figures are CPU
 seconds of one thread, for a phrase and, extrapolated, for all; `compile` is what numba takes to compile the loops,
@@ -162,20 +162,21 @@ def by_cdist(texts: Sequence[str], rows: int | None) -> Done:
     return Done(len(todo), seconds, peak_memory(), digest(iter(found)) if rows is None else "")
 
 
-def by_loop(texts: Sequence[str]) -> Done:
+def by_loop(texts: Sequence[str], rows: int) -> Done:
     from rapidfuzz import fuzz
 
     began = time.process_time()
     keys = [xxhash.xxh3_128_digest(text.encode()) for text in texts]
     found = []
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts[:rows]):
         near = []
         for other, candidate in enumerate(texts):
             similarity = fuzz.ratio(text, candidate) / 100
             if similarity > LEAST + 1e-9 and other != row:
                 near.append((-round(similarity, 9), keys[other], other))
         found.append([place for *_, place in sorted(near)[:MOST]])
-    return Done(len(texts), time.process_time() - began, peak_memory(), digest(iter(found)))
+    seconds = time.process_time() - began
+    return Done(len(found), seconds, peak_memory(), digest(iter(found)) if len(found) == len(texts) else "")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -183,6 +184,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--phrases", type=Path, required=True, metavar="FILE")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 20_000, 100_000], metavar="N")
     parser.add_argument("--looped", type=int, default=20_000, metavar="N", help="the most phrases of the loop")
+    parser.add_argument("--loop-rows", type=int, default=10_000, metavar="N", help="the most rows of the loop")
     parser.add_argument("--whole", type=int, default=20_000, metavar="N", help="the most phrases of which all are done")
     parser.add_argument("--rows", type=int, default=256, metavar="N", help="rows for cdist where not all are done")
     parser.add_argument("--units", type=int, default=2, metavar="N", help="units of ours where not all are done")
@@ -199,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
                 "cdist": partial(by_cdist, texts, None if whole else arguments.rows),
             }
             if size <= arguments.looped:
-                works["loop"] = partial(by_loop, texts)
+                works["loop"] = partial(by_loop, texts, arguments.loop_rows)
             done = {}
             for way, work in works.items():
                 done[way] = harness.apart(work)[0]
