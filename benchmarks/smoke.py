@@ -57,7 +57,9 @@ def main() -> int:
             text = books.extractfile(chapter)
             assert text is not None
             (folder / "book.txt").write_bytes(text.read()[:5_000])
+        base = f"--output {folder}/base-phrases --input {folder}/base-sentences"
         made = python("-m", "pipelines.parse_sentences", "--output", f"{folder}/base-sentences", *FEW.split())
+        made = made if made[0] else python("-m", "pipelines.count_phrases", *base.split())
         assert not made[0], made[1]
         for benchmark, arguments in commands(folder).items():
             began = time.monotonic()

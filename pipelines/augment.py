@@ -2,7 +2,7 @@
 
     python -m pipelines.augment --input out/phrases --output out/augmentations
 
-Chen, Varoquaux and Suchanek 2024, section 3.3: for each draw one granularity at random (character, token, phrase), and
+Chen, Varoquaux and Suchanek 2024: for each draw one granularity at random (character, token, phrase), and
 one of its operations.
 """
 

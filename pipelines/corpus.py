@@ -188,7 +188,10 @@ def entities(before: ChainDataset, options: Chosen, output: Folder) -> ChainData
     """Sentences -> the named entities of each."""
     chosen = options[EntityOptions]
     stage = FindEntities(
-        entity_finder=chosen.entity_finder, entity_options=chosen.settings(), sentences=before.folder.uri
+        entity_finder=chosen.entity_finder,
+        entity_options=chosen.settings(),
+        keep_uncapitalised=chosen.keep_uncapitalised,
+        sentences=before.folder.uri,
     )
     identity = finder_identity(chosen.entity_finder, **dict(chosen.settings()))
     return built(

@@ -68,7 +68,7 @@ def clusters(text: str) -> list[str]:
             found[-1] += character
         else:
             found.append(character)
-        joins = bool(trait & Trait.JOINS_NEXT)
+        joins = bool(trait & Trait.JOINS_NEXT or (joins and trait & Trait.JOINS_PREVIOUS))
     return found
 
 

@@ -22,6 +22,8 @@ WORDS = "whales sea captains of the old harbour town sailed into bright morning 
 LITERAL = [f"{one} {other} number {n}" for n, one in enumerate(WORDS) for other in WORDS]
 """Phrases that every operation changes."""
 
+OPERATIONS = "--operations=swap_characters,drop_character,insert_character,keyboard,swap_tokens"
+
 NEVER = ("1984", "3.14", "192.168.1.1", "ox")
 
 
@@ -46,7 +48,7 @@ def aliases(folder: Path, pairs) -> str:
 def augmented(folder: Path, *flags: str, order: int = 1) -> list[dict]:
     """The rows that the command writes."""
     output = folder / "augmented"
-    chain = chain_of(augment.COMMAND, "--output", str(output), *flags)
+    chain = chain_of(augment.COMMAND, "--output", str(output), OPERATIONS, *flags)
     assert chain[-1].build is not None
     run_inline(chain[-1].build, order=order)
     return rows(Folder(str(output)))
@@ -95,7 +97,7 @@ def test_units_and_their_order_change_nothing_but_the_files(given, made, tmp_pat
 
 
 def test_the_shards_are_the_same_bytes_for_any_workers(given, made, tmp_path):
-    run_here(augment.COMMAND, "--input", given, "--draws", "4", "--output", str(tmp_path / "augmented"))
+    run_here(augment.COMMAND, "--input", given, OPERATIONS, "--draws=4", "--output", str(tmp_path / "augmented"))
     assert manifest_of(tmp_path).sha256 == manifest_of(made[0]).sha256
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from schemas.check import main
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.terms import ENTITY_TYPES
-from transforms.phrases.options import LEAST_FREQUENCY, TYPED_RULES
+from transforms.phrases.options import LEAST_FREQUENCY, TYPED_RULES, PhraseRules, Vocabulary
 
 
 class Given(NamedTuple):
@@ -99,6 +100,22 @@ def test_entities_without_their_sentences(given, tmp_path, capsys):
     assert run(mine_phrases.COMMAND, ["--input", str(entities), "--output", str(tmp_path / "typed")]) == 2
     said = capsys.readouterr().err
     assert "entities: give the sentences dataset that it was made from with --input instead (" in said
+
+
+def test_what_is_kept_by_default_is_dropped_on_request():
+    chosen = mine_phrases.COMMAND.parse(["--drop-numbers", "--max-phrase-tokens=5", "--min-frequency=3"])[0]
+    assert chosen[PhraseRules] == replace(TYPED_RULES, drop_numbers=True, max_tokens=5)
+    assert (chosen[Vocabulary].most, chosen[Vocabulary].least) == (None, 3)
+    line = mine_phrases.COMMAND.line(*chosen)
+    assert line.endswith("pipelines.mine_phrases --max-phrase-tokens 5 --drop-numbers --min-frequency 3")
+
+
+@pytest.mark.heavy
+def test_the_plan_finds_entities_of_a_sample(given, tmp_path, capsys):
+    flags = ["--input", given.sentences.folder.uri, "--output", str(tmp_path / "typed"), "--plan"]
+    assert run(mine_phrases.COMMAND, flags) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"annotated sentences .*\n +find_entities .*\n.* typed phrases .*\n +count ", said), said
 
 
 def shares(**values: float) -> list[Row]:
