@@ -21,8 +21,8 @@ OTHERS = """
 horses / houses; universe / university; desert / dessert; latter / later; see / seed; sing / sed; heed / he; so / sow
 mourning / morning; four / for; bus / bu; red sea / dead sea; spring / spr; man of war / war of man; the / a; ?! / !?
 in moscow / moscow; 1990 / 1991; pips / pipe; mars / mares; one end / on end; on the subject / one subject
-in june / injuns; wales / walls; tape / tap; rates / rat; care / car; pins / pines; 10 percent / 100 percent; hop / hoped
-not known / known
+in june / injuns; wales / walls; tape / tap; rates / rat; care / car; pins / pines; 10 percent / 100 percent
+hop / hoped; not known / known
 """
 
 
