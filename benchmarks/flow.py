@@ -28,7 +28,7 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file
 from transforms.contexts.choosing import CHOSEN
 from transforms.phrases.counting import COUNTS
-from transforms.phrases.tokens import SENTENCE_COLUMNS
+from transforms.phrases.occurrences import SENTENCE_COLUMNS
 from transforms.sources.duplicates import KEYS
 from transforms.sources.sample import sample_inputs
 

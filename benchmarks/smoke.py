@@ -26,6 +26,7 @@ def commands(folder: Path) -> dict[str, str]:
     return {
         "parsers": f"--text {book} --parsers phrasemill,spacy,corenlp",
         "sentences": f"--gold {gold}",
+        "entities": f"--sentences {folder}/base-sentences --tokens 2000 --rounds 1",
         "extraction": f"--input {dump} --workers 1",
         "links": f"{dump}",
         "redirects": "--rows 60000",

@@ -23,6 +23,9 @@ COMMANDS = (
     "find_entities",
     "count_phrases",
     "find_mentions",
+    "find_neighbours",
+    "embed_phrases",
+    "mine_negatives",
     "augment",
 )
 """The modules in `pipelines/` that write datasets."""

@@ -18,6 +18,7 @@ from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
 from pipelines.stages.entities import FindEntities
 from pipelines.stages.extract import Extract, SourceFile
 from pipelines.stages.near_duplicates import Cluster, Compare, Match, Send, Sign
+from pipelines.stages.neighbours import FindNeighbours
 from pipelines.stages.parse import Parse
 from schemas import kinds
 from schemas.errors import UserError
@@ -28,6 +29,8 @@ from schemas.storage.folder import Folder
 from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.entities.options import EntityOptions
 from transforms.entities.registry import finder_identity
+from transforms.negatives.neighbours import require_compiler
+from transforms.negatives.options import NeighbourRules
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
@@ -274,6 +277,30 @@ def contexts(
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
             options=choose.settings() | cut.settings() | order.settings(),
             seed=draws.seed,
+        )
+    )
+
+
+def given_phrases(source: Given) -> ChainDataset:
+    """The given dataset of phrases. UserError if it is none."""
+    if source.dataset is None or source.manifest is None:
+        raise UserError("--input: is raw text; give a dataset of phrases, such as count_phrases makes")
+    if not holds(source, kinds.phrases.KIND):
+        raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give phrases")
+    return source.dataset
+
+
+def neighbours(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
+    """Phrases -> the phrases that are most similar to each by edits."""
+    require_compiler()
+    stage = FindNeighbours(rules=options[NeighbourRules], phrases=phrases.folder.uri)
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.neighbours.KIND,
+            stages=(stage,),
+            inputs=(phrases.as_input,),
+            options=stage.settings(),
         )
     )
 

@@ -29,7 +29,7 @@ def traits(character: str) -> int:
     """The traits of a code point.
 
     Clusters that follow from them are at least as long as those of Unicode (UAX #29): a cluster of Unicode is never
-    parted, but a run of flags counts as one.
+    parted, except before white space, but a run of flags counts as one.
     """
     found, category = Trait.KNOWN, unicodedata.category(character)
     if category[0] == "L":
@@ -64,9 +64,24 @@ def clusters(text: str) -> list[str]:
     joins = False
     for character in text:
         trait = traits(character)
-        if found and (joins or trait & Trait.JOINS_PREVIOUS):
+        if found and (trait & Trait.JOINS_PREVIOUS or (joins and not trait & Trait.SPACE)):
             found[-1] += character
         else:
             found.append(character)
         joins = bool(trait & Trait.JOINS_NEXT)
     return found
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, which are parted by white space alone, and the white space between them: token first, last.
+
+    >>> tokens("the 1.5  kg")
+    ['the', ' ', '1.5', '  ', 'kg']
+    """
+    found, blank = [""], False
+    for cluster in clusters(text):
+        if bool(traits(cluster[0]) & Trait.SPACE) != blank:
+            blank = not blank
+            found.append("")
+        found[-1] += cluster
+    return [*found, ""] if blank else found

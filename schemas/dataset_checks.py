@@ -315,7 +315,7 @@ def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Data
     datasets and is not used.
     """
     wanted = {each.hash: each for each in dataset.manifest.inputs if each.kind == "dataset"}
-    if elsewhere is not None and (found := Dataset.open(elsewhere)).manifest.record == source.record:
+    if elsewhere is not None and (found := Dataset.open(elsewhere)).manifest.record in source.records:
         if found.manifest.fingerprint not in wanted:
             rows = found.manifest.kind.rows
             raise UserError(
@@ -331,7 +331,7 @@ def find_source(dataset: Dataset, source: Source, elsewhere: str | None) -> Data
         except UserError as error:
             reason = str(error)
             continue
-        if found.manifest.record == source.record:
+        if found.manifest.record in source.records:
             if found.manifest.fingerprint == each.hash:
                 return found
             reason = f"{folder}: holds another dataset, with the fingerprint {found.manifest.fingerprint[:16]}"

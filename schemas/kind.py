@@ -43,13 +43,18 @@ class Source(NamedTuple):
     """The dataset whose rows or texts the rows of a kind point into.
 
     `check` takes both datasets and yields the rows that do not agree with it. `mirrors`: shard i is made from shard i
-    of the source.
+    of the source. `also`: other kinds that the dataset may be of.
     """
 
     record: str
     agrees: str  # what agrees with the source: "offsets" in "offsets agree with ..."
     check: Callable[[Dataset, Dataset], Iterator[Violation]]
     mirrors: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        return (self.record, *self.also)
 
 
 class Alike(NamedTuple):

@@ -23,7 +23,7 @@ import argparse
 import difflib
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, NoReturn, TypeVar
 
 from schemas.errors import UserError
@@ -42,6 +42,7 @@ class Option:
     repeated    the flag may be given several times; the value is a tuple
     place       the value is a path or an address
     unset       what `--help` says of the default where its value does not say it
+    opposite    of a switch that is on: the help of its flag where an instance has it off; the flag is the field's name
     more        what the docs say beyond the help: sentences
     source      the paper that the default follows, with the section
     """
@@ -57,6 +58,7 @@ class Option:
     repeated: bool
     place: bool
     unset: str
+    opposite: str
     more: str
     source: str
 
@@ -75,7 +77,7 @@ class Option:
     @property
     def shown_default(self) -> str:
         """The default as people read it; empty if there is none."""
-        if self.is_switch or self.default in (MISSING, None, "", ()):
+        if self.unset or self.is_switch or self.default in (MISSING, None, "", ()):
             return self.unset
         if isinstance(self.default, int | float):
             return format(self.default, "," if isinstance(self.default, int) else "g")
@@ -94,13 +96,14 @@ def option(
     repeated: bool = False,
     place: bool = False,
     unset: str = "",
+    opposite: str = "",
     more: str = "",
     source: str = "",
 ) -> Any:
     """A field of a dataclass that is an option; one without a default has to be given."""
     if default is True and not flag:
         raise ValueError("what is on by default needs a name for the flag that switches it off")
-    said = (help, takes, metavar, choices, flag, also, repeated, place, unset, more, source)
+    said = (help, takes, metavar, choices, flag, also, repeated, place, unset, opposite, more, source)
     return field(default=default, metadata={"option": said})
 
 
@@ -108,7 +111,16 @@ def options_of(group: Any) -> Iterator[Option]:
     """The options of a class, or of an instance, whose values are then the defaults."""
     for each in fields(group):
         if said := each.metadata.get("option"):
-            yield Option(each.name, each.default if isinstance(group, type) else getattr(group, each.name), *said)
+            found = Option(each.name, each.default, *said)
+            own = each.default if isinstance(group, type) else getattr(group, each.name)
+            if own == each.default:
+                yield found
+            elif each.default is True:
+                if not found.opposite:
+                    raise ValueError(f"{each.name}: what the flag does that switches it on is not said (opposite=)")
+                yield replace(found, default=own, own_flag="", help=found.opposite, more="")
+            else:
+                yield replace(found, default=own, unset="")
 
 
 # ---- What a text has to be

@@ -56,7 +56,7 @@ def others() -> Iterator[Sequence[str]]:
     rest = {*missing(re.sub(r"<!-- options: others -->.*?<!-- end -->", "", pages, flags=re.DOTALL))}
     yield "option", "default", "meaning"
     for command in COMMANDS:
-        for of in command.options:
+        for of in command.flags.groups:
             yield from (_option(each) for each in command.flags.options(of) if each.flag in rest)
 
 

@@ -186,8 +186,11 @@ def why_not(words: Sequence[Token], rules: PhraseRules) -> str:
             return "date"
         if rules.drop_measures and any_is(Class.UNIT) and any_is(Class.NUMERAL):
             return "measure"
-    if rules.drop_function_words and only(Class.NUMBER | Class.ORDINAL) and not is_pronoun and not is_number:
+    numbers = Class.NUMBER | Class.ORDINAL if rules.drop_numbers else 0
+    if rules.drop_function_words and only(numbers) and not is_pronoun:
         return "function_words"
+    if not any(each.letters for each in words):
+        return "too_short"
     content = [
         each
         for each in words

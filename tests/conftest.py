@@ -15,10 +15,11 @@ refuse_telemetry()  # before a test imports what reports its use
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Every file that a stage writes is flushed to its disk; in memory that takes no time.
+# Every file that a stage or a plan writes is flushed to its disk; in memory that takes no time.
 _MEMORY = Path("/dev/shm")
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    os.environ.setdefault("TMPDIR", str(_MEMORY))
 
 
 @pytest.fixture(scope="session")

@@ -37,12 +37,11 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         ("schemas", "torch transformers apache_beam spacy"),
         ("transforms", "torch transformers benepar stanza"),
         ("pipelines", "torch transformers benepar stanza"),
-        ("trainers", "apache_beam"),
         ("phrasemill", "torch transformers apache_beam spacy pyarrow numpy shtab"),
     ],
 )
 def test_every_module_imports_without(package: str, without: str):
-    """A base install has no torch; the contract needs neither Beam nor torch; trainers never need Beam.
+    """A base install has no torch; the contract needs neither Beam nor torch.
 
     A module named after an extra may import it; no other module may import that module at its top.
     """

@@ -20,7 +20,7 @@ def locate_model(name: str) -> Path:
 
     OSError with the remedy if there is none, ModuleNotFoundError without the hub's client.
     """
-    if (Path(name) / "config.json").is_file():
+    if any((Path(name) / each).is_file() for each in ("config.json", "modules.json")):
         return Path(name).resolve()
     match = _NAME.fullmatch(name)
     if Path(name).exists() or not match:
@@ -31,7 +31,7 @@ def locate_model(name: str) -> Path:
         for weights in _WEIGHTS:
             wanted = [*_READ, weights]
             fetched = snapshot_download(match[1], revision=match[2], allow_patterns=wanted, ignore_patterns=_OF_OTHERS)
-            if any(Path(fetched).glob(weights)):
+            if any(Path(fetched).rglob(weights)):
                 return Path(fetched)
     except (OSError, ValueError) as error:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -44,8 +44,9 @@ def locate_model(name: str) -> Path:
 
 @cache
 def sha256_of_model(folder: Path) -> str:
-    """The sha256 of a model's files that are read, with their names."""
-    weights = next((each for each in _WEIGHTS if any(folder.glob(each))), _WEIGHTS[0])
-    files = {file for pattern in (*_READ, weights) for file in folder.glob(pattern)}
-    lines = [f"{file.name} {sha256_of(file)}\n" for file in sorted(files)]
+    """The sha256 of a model's files that are read, with their names: also of those in folders of its modules."""
+    weights = next((each for each in _WEIGHTS if any(folder.rglob(each))), _WEIGHTS[0])
+    found = {file.relative_to(folder) for pattern in (*_READ, weights) for file in folder.rglob(pattern)}
+    names = sorted(each.as_posix() for each in found if not any(each.match(other) for other in _OF_OTHERS))
+    lines = [f"{name} {sha256_of(folder / name)}\n" for name in names]
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -35,7 +35,7 @@ from transforms.phrases.counting import phrase_keys
 
 DRAWS_A_RANGE = 250_000
 PAIRS_A_RANGE = 1_000_000
-BATCH = 1 << 15
+BATCH = 1 << 14
 """Draws that are made at once."""
 
 SENT = pa.schema([("key_hi", pa.uint64()), ("key_lo", pa.uint64()), ("phrase", pa.string())])

@@ -1,4 +1,4 @@
-"""Units that several stages share: consecutive shards of a dataset, ranges of an exchange, the whole."""
+"""Units that several stages share: shards of a dataset, rows of a shard, ranges of an exchange, the whole."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ class Shards(NamedTuple):
     first: int
     paths: list[str]
     ranges: int  # of the exchange that the stage writes; 0 if it writes none
+
+
+class Piece(NamedTuple):
+    """Consecutive rows of a shard of a dataset: [first, end). `shard` is its number, `row` that of the first of all."""
+
+    path: str
+    shard: int
+    row: int
+    first: int
+    end: int
 
 
 class Range(NamedTuple):
@@ -61,3 +71,14 @@ def shard_units(dataset: Folder, ranges: int) -> list[Shards]:
     paths = [shard.path for shard in read_manifest(dataset).shards]
     step = shards_a_unit(dataset)
     return [Shards(first, paths[first : first + step], ranges) for first in range(0, len(paths), step)]
+
+
+def piece_units(dataset: Folder, rows: int) -> list[Piece]:
+    """The shards of a dataset in pieces of at most `rows` rows. One without rows is a piece."""
+    found = []
+    before = 0
+    for number, shard in enumerate(read_manifest(dataset).shards):
+        for first in range(0, max(shard.rows, 1), rows):
+            found.append(Piece(shard.path, number, before + first, first, min(first + rows, shard.rows)))
+        before += shard.rows
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from schemas.characters import Trait, clusters, traits
+from schemas.characters import Trait, clusters, tokens, traits
 from schemas.checks import Broken, Check, Ordered, Rows, Show, Unique, is_empty, quoted, where
 from schemas.columns import column, schema, term
 from schemas.json_values import checked
@@ -87,12 +86,11 @@ def _is_keyboard(phrase: str, augmented: str) -> bool:
 
 
 _PLACES = {key: complex(x + shift, y) for y, (shift, row) in enumerate(KEYBOARD) for x, key in enumerate(row)}
-_BLANKS = re.compile(r"(\s+)")
 
 
 def _is_token_swap(adjacent: bool) -> Callable[[str, str], bool]:
     def is_swap(phrase: str, augmented: str) -> bool:
-        places = _swapped(_BLANKS.split(phrase), _BLANKS.split(augmented))  # tokens have even places
+        places = _swapped(tokens(phrase), tokens(augmented))  # tokens have even places
         return (
             places is not None
             and not places[0] % 2
@@ -103,7 +101,7 @@ def _is_token_swap(adjacent: bool) -> Callable[[str, str], bool]:
     return is_swap
 
 
-def _verified(options: Mapping[str, Any]) -> dict[str, Callable[[str, str], bool]]:
+def verified(options: Mapping[str, Any]) -> dict[str, Callable[[str, str], bool]]:
     """What the phrase and the augmented phrase of a row must be to each other, by operation."""
     return {
         "swap_characters": _is_swap,
@@ -136,7 +134,7 @@ def _rules(table: pa.Table, operations: Sequence[Operation], options: Mapping[st
     same = pc.equal(pc.utf8_lower(phrase), pc.utf8_lower(augmented))
     changed = pc.not_equal(operation, "unchanged")
     yield Broken("nothing was changed but case", where(pc.and_(same, changed)), show)
-    for name, fits in _verified(options).items():
+    for name, fits in verified(options).items():
         rows = where(pc.equal(operation, name))
         texts = (each.take(pa.array(rows)).to_pylist() for each in (phrase, augmented))
         wrong = [not fits(one, other) for one, other in zip(*texts, strict=True)]

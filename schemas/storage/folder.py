@@ -56,7 +56,7 @@ class Folder:
 
     @property
     def is_local(self) -> bool:
-        return isinstance(self.filesystem, fs.LocalFileSystem)
+        return not is_address(self.uri) or isinstance(self.filesystem, fs.LocalFileSystem)
 
     @property
     def name(self) -> str:

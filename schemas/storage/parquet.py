@@ -47,12 +47,13 @@ def read_parquet(folder: Folder, name: str, columns: Sequence[str] | None = None
 
 
 def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool = True) -> pq.ParquetWriter:
-    """A writer that encodes integers as deltas and `term` columns as dictionaries.
+    """A writer that encodes integers as deltas, `term` columns as dictionaries, and vectors byte by byte.
 
     It compresses with zstd, or with lz4 if the file is not `to_keep`: it is read once and deleted.
     """
     integers = _leaves(arrow_schema, lambda field: pa.types.is_integer(field.type))
     terms = _leaves(arrow_schema, lambda field: (field.metadata or {}).get(b"distinct") == b"few")
+    halves = _leaves(arrow_schema, lambda field: pa.types.is_float16(field.type))
     file: IO[bytes] = sink  # type: ignore[assignment]
     return pq.ParquetWriter(
         file,
@@ -60,7 +61,7 @@ def parquet_writer(sink: AtomicFile, arrow_schema: pa.Schema, *, to_keep: bool =
         compression="zstd" if to_keep else "lz4",
         compression_level=3 if to_keep else None,
         use_dictionary=terms,
-        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED") | dict.fromkeys(halves, "BYTE_STREAM_SPLIT"),
         write_statistics=False,
         write_page_checksum=True,
         version="2.6",

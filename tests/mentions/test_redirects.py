@@ -217,7 +217,7 @@ ROWS = st.lists(
 )
 
 
-@examples(500)
+@examples(200)
 @given(ROWS, st.integers(0, 5) | st.just(MAX_HOPS))
 def test_any_graph(rows, max_hops):
     assert meanings(rows, max_hops=max_hops)[0] == walked(rows, max_hops)

@@ -16,6 +16,8 @@ from transforms.parsing.interface import Constituent, ParsedSentence, RefusedSen
 from transforms.parsing.registry import parser_identity
 from transforms.parsing.treebank import read_treebank
 
+pytestmark = pytest.mark.heavy  # loading the model takes longer than all that is asked of it
+
 TEXT = "The old dog of my neighbour sleeps  in the house.\u00a0 I \U0001f600 like \u200b it (a lot)."
 ENCODER_WEIGHT = "pretrained_model.decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
 
@@ -57,7 +59,6 @@ def gold(test_data):
     return list(itertools.islice(read_treebank(test_data / "treebanks" / "gum" / "dev.ptb"), 0, None, 12))
 
 
-@pytest.mark.heavy
 def test_loading_calls_nobody_and_writes_nothing(checkpoint, tmp_path):
     program = "import sys; from transforms.parsing.benepar_parser import BeneparParser; BeneparParser(sys.argv[1])"
     seen = watch([sys.executable, "-c", program, str(checkpoint)], tmp_path / "watched")

@@ -91,6 +91,7 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
     assert said == [str(parser_identity("phrasemill")), str(load_parser("spacy").identity), said[2], "[]"]
 
 
+@pytest.mark.heavy
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
     """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")

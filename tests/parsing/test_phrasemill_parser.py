@@ -118,7 +118,7 @@ SENTENCE = st.lists(WORDS, max_size=30)
 SENTENCES = st.lists(SENTENCE, max_size=8)
 
 
-@examples(60)
+@examples(25)
 @given(sentences=SENTENCES, neighbours=SENTENCES, data=st.data())
 def test_a_sentence_is_parsed_as_if_it_were_alone(
     parser: PhrasemillParser, threaded: PhrasemillParser, sentences: list, neighbours: list, data: st.DataObject

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from transforms.parsing.phrasemill_parser import PhrasemillParser
-from transforms.parsing.spacy_component import ConstituentComponent
+from transforms.parsing.spacy_component import ConstituentComponent, make_constituents
 
 NAME = "phrasemill_constituents"
 
@@ -40,9 +39,9 @@ def sentences(doc: Doc) -> list[str]:
 
 
 def test_it_is_found_without_an_import() -> None:
-    code = f"import spacy; print(spacy.blank('en').add_pipe({NAME!r}).spans_key)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("constituents\n", 0), done.stderr
+    """spaCy looks factories up among the entry points; tests/test_calls_and_files.py does so in a fresh process."""
+    (entry,) = entry_points(group="spacy_factories", name=NAME)
+    assert entry.load() is make_constituents
 
 
 def test_a_blank_pipeline_gets_what_the_parser_finds(nlp: Language) -> None:

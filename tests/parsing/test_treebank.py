@@ -149,10 +149,13 @@ def test_a_faulty_tree_is_left_out_and_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_real_treebank_with_faults(test_data: Path) -> None:
+def test_a_real_treebank_with_faults(test_data: Path, tmp_path: Path) -> None:
     faults: list[TreebankError] = []
-    craft = list(read_trees(test_data / "treebanks" / "craft" / "train.ptb", faults))
+    path = tmp_path / "craft.ptb"
+    lines = (test_data / "treebanks" / "craft" / "train.ptb").read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[16_000:]))
+    craft = list(read_trees(path, faults))
     assert (len(craft), [str(fault).rsplit(":", 2)[1] for fault in faults]) == (
-        18_947,
-        ["17490", "17495", "17506", "17609"],
+        2_947,
+        ["1490", "1495", "1506", "1609"],
     )

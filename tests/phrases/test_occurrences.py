@@ -101,7 +101,11 @@ def phrases(brackets: str, **options: object) -> list[str]:
         ("[NP 1984] [NP two] [NP $ ~5 million] [NP 50 ~%] [NP 3 - 4]", {}, ["<number>"] * 5),
         ("[NP the twenty ~- ~five]", {}, ["<number>"]),
         ("[NP two whales] [NP 1984 ~'s end] [NP the 1980s]", {}, ["two whales", "1984's end", "<date>"]),
-        ("[NP 1984] [NP two]", {"drop_numbers": False}, ["1984", "two"]),
+        ("[NP 1984] [NP two] [NP the first]", {"drop_numbers": False}, ["1984", "two", "first"]),
+        ("[PP in/IN [NP 1984]]", {"labels": ("PP",)}, ["<function_words>"]),
+        ("[PP in/IN [NP 1984]]", {"labels": ("PP",), "drop_numbers": False}, ["PP in 1984"]),
+        ("[PP in/IN [NP it/PRP]]", {"labels": ("PP",), "drop_numbers": False}, ["<function_words>"]),
+        ("[NP $ ~%] [NP 4 ~%]", {"drop_numbers": False}, ["4%", "<too_short>"]),
         # an unknown word of a corpus that withholds it
         ("[NP the \ufffd ship] and [NP ship]", {}, ["ship", "<unknown_token>"]),
         # labels

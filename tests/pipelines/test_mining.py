@@ -407,7 +407,7 @@ FLAGS = st.lists(
 )
 
 
-@examples(15)
+@examples(8)
 @given(SHARDS, FLAGS, st.sampled_from(list(NEGATIVES)), st.sampled_from([3, 1_000]))
 def test_any_corpus(tmp_path_factory, shards, flags, negatives, look_ahead):
     flags = [*flags, f"--negatives={negatives}"]

@@ -14,7 +14,6 @@ from literal import mine, parse_options, shard
 from pipelines import cli, corpus, extract_documents
 from pipelines.cli import _to_build
 from pipelines.engine.attempts import Failed, Task, fault_of
-from pipelines.engine.beam import failure_of
 from pipelines.engine.lease import read_run
 from pipelines.engine.stage import StageError
 from pipelines.options import RunOptions
@@ -153,6 +152,8 @@ def test_too_many_rejects_name_the_option_that_goes_on(tmp_path, capsys):
 def test_what_resume_helps_after(error, expected):
     assert resumes(error) is expected
     if isinstance(error, UserError):  # and also if a runner hands it on as a text, or a worker in pieces
+        from pipelines.engine.beam import failure_of
+
         kind = type(error)
         assert type(failure_of(RuntimeError(f"{kind.__name__}: {error} [while running 'x']"))) is kind
         with pytest.raises(kind):

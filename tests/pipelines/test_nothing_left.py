@@ -14,7 +14,6 @@ from toy import poisoned_words
 from pipelines import extract_documents, find_mentions, mine_contexts, mine_mentions, rejects
 from pipelines.__main__ import commands
 from pipelines.cli import Command, main
-from pipelines.engine.beam import BeamExecutor
 from pipelines.engine.driver import run
 from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
@@ -28,7 +27,13 @@ from schemas.reasons import options_in
 from schemas.storage.folder import Folder
 
 
-@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(1), lambda: BeamExecutor(workers=1)])
+def by_beam() -> Executor:
+    from pipelines.engine.beam import BeamExecutor
+
+    return BeamExecutor(workers=1)
+
+
+@pytest.mark.parametrize("executor", [InlineExecutor, lambda: PoolExecutor(1), by_beam])
 @pytest.mark.parametrize("words", [1, 30])  # fewer and more than the rejects that never stop a run
 def test_all_rejected(executor: Callable[[], Executor], words: int, tmp_path: Path) -> None:
     build = poisoned_words(tmp_path / "words", (" ".join(["BAD"] * words),))

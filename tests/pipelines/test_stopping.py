@@ -135,7 +135,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     ("module", "executor", "options", "number"),
     [
         ("executors", "InlineExecutor", "", signal.SIGTERM),
-        ("beam", "BeamExecutor", "workers=2", signal.SIGINT),
+        ("beam", "BeamExecutor", "workers=1", signal.SIGINT),
     ],
 )
 def test_a_run_in_the_middle_of_a_unit_says_that_it_was_stopped(module, executor, options, number, tmp_path, capsys):
@@ -147,7 +147,7 @@ def test_a_run_in_the_middle_of_a_unit_says_that_it_was_stopped(module, executor
         [sys.executable, str(script), str(output)], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        wait_for(lambda: len(list(tmp_path.glob("words-gate.*"))) == (2 if options else 1))
+        wait_for(lambda: any(tmp_path.glob("words-gate.*")))
     finally:
         os.killpg(started.pid, number)
     error = started.communicate(timeout=60)[1]

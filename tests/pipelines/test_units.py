@@ -471,30 +471,28 @@ def test_what_is_missing_may_be_unfinished_or_another(chapters, tmp_path, capsys
     )
 
 
-def test_slices_of_a_command_at_once(chapters, tmp_path):
+def test_slices_of_a_command_at_once(chapters, tmp_path, capsys):
     """All slices start at the same time, on an output that does not exist."""
     more = ("--shard-bytes=500", "--workers=1")
-    count = min(len(list(chapters.iterdir())), 3)
-    assert count == 3
+    assert len(list(chapters.iterdir())) >= 3
     started = [
-        start(command("extract_documents", chapters, tmp_path / "docs", *more, f"--units={number}/3"))
-        for number in (1, 2, 3)
+        start(command("extract_documents", chapters, tmp_path / "docs", *more, f"--units={number}/2"))
+        for number in (1, 2)
     ]
     for number, process in enumerate(started, start=1):
         code, out, error = ended(process)
         assert code == 0, error
         assert re.search(
-            rf"^slice {number}/3 of extract: \d+ units? done; \d+ of \d+ in all; to finish.*: .* --resume$", out, re.M
+            rf"^slice {number}/2 of extract: \d+ units? done; \d+ of \d+ in all; to finish.*: .* --resume$", out, re.M
         )
     last = out.strip().rpartition(": ")[2]
     assert "--units" not in last
-    done = subprocess.run(shlex.split(last), cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^extract: (\d+) units \(\1 done before\)", done.stderr, re.M)
+    assert main(extract_documents.COMMAND, shlex.split(last.partition(" -m pipelines.extract_documents ")[2])) == 0
+    assert re.search(r"^extract: (\d+) units \(\1 done before\)", capsys.readouterr().err, re.M)
     assert main(extract_documents.COMMAND, [f"--input={chapters}", f"--output={tmp_path}/whole", *more]) == 0
     assert shards(tmp_path / "docs") == shards(tmp_path / "whole")
     assert (
-        main(extract_documents.COMMAND, [f"--input={chapters}", f"--output={tmp_path}/docs", *more, "--units=2/3"]) == 0
+        main(extract_documents.COMMAND, [f"--input={chapters}", f"--output={tmp_path}/docs", *more, "--units=2/2"]) == 0
     )
 
 

@@ -24,15 +24,17 @@ from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 
 # Long enough for a busy machine, short enough for a test.
-SHORT = Limits(silent=8.0, idle=4.0, stalled=12.0)
+SHORT = Limits(silent=8.0, idle=4.0, stalled=9.0)
 
 
-def run_words(output: Path, *texts: str, isolates: bool = True, limits: Limits = LIMITS, **options: object) -> str:
+def run_words(
+    output: Path, *texts: str, isolates: bool = True, workers: int = 2, limits: Limits = LIMITS, **options: object
+) -> str:
     build = poisoned_words(output, texts, isolates=isolates)
     shown = io.StringIO()
     build.check(resume=True, overwrite=False, reuse=False)
     build.begin(resume=True)
-    run([build], PoolExecutor(2, limits=limits), progress=Progress(shown), **options)  # type: ignore[arg-type]
+    run([build], PoolExecutor(workers, limits=limits), progress=Progress(shown), **options)  # type: ignore[arg-type]
     return shown.getvalue()
 
 
@@ -44,8 +46,6 @@ def words(output: Path) -> list[str]:
     ("poison", "reason", "what"),
     [
         ("DIE", "worker_died", r"the worker died of SIGKILL \(most likely out of memory\)"),
-        ("CRASH", "worker_died", "the worker died of SIGSEGV"),
-        ("EXIT", "worker_died", "the worker died with exit status 3"),
         ("RAISE", "worker_failed", "ZeroDivisionError: a bug"),
     ],
 )
@@ -63,20 +63,32 @@ def test_a_record_that_brings_workers_down_is_found_and_rejected(tmp_path, poiso
     assert f"words: unit 1, attempt 1: {what.replace(chr(92), '')}" in shown
 
 
-@pytest.mark.parametrize(
-    ("poison", "why"),
-    [
-        ("STOP", "gave no sign of life for 8 s"),
-        ("WAIT", "did nothing for 4 s"),
-        ("SPIN", "made no progress for 12 s"),
-    ],
-)
-def test_a_hung_worker_is_ended_and_its_unit_done_by_another(tmp_path, poison, why):
-    """Once: the next attempt finds the file and continues."""
-    shown = run_words(tmp_path / "words", "a b", f"c {poison}:{tmp_path / 'mark'} d", limits=SHORT)
-    assert words(tmp_path / "words") == ["a", "b", "c", "d"]
-    assert f"words: unit 1, attempt 1: the worker {why}" in shown
+def test_hung_workers_are_ended_and_their_units_done_by_others(tmp_path):
+    """Once: the next attempt finds the file and continues. All at the same time: each is waited for."""
+    hung = {
+        "STOP": "gave no sign of life for 8 s",
+        "WAIT": "did nothing for 4 s",
+        "SPIN": "made no progress for 9 s",
+    }
+    texts = (f"{poison.lower()} {poison}:{tmp_path / poison} b" for poison in hung)
+    shown = run_words(tmp_path / "words", *texts, "a b", workers=3, limits=SHORT)
+    assert words(tmp_path / "words") == ["stop", "b", "wait", "b", "spin", "b", "a", "b"]
+    for unit, why in enumerate(hung.values()):
+        assert f"words: unit {unit}, attempt 1: the worker {why}" in shown
     assert read_manifest(Folder(str(tmp_path / "words"))).stage("words").ledger.rejected == {}
+
+
+def test_how_a_worker_died_is_said(tmp_path):
+    died = {"CRASH": "of SIGSEGV", "EXIT": "with exit status 3"}
+    shown = run_words(tmp_path / "words", *(f"{poison}:{tmp_path / poison} a" for poison in died))
+    assert words(tmp_path / "words") == ["a", "a"]
+    for unit, how in enumerate(died.values()):
+        assert f"words: unit {unit}, attempt 1: the worker died {how}" in shown
+    faults = read_manifest(Folder(str(tmp_path / "words"))).run["faults"]
+    assert sorted((each.unit, each.attempt, each.reason) for each in faults) == [
+        (0, 1, "worker_died"),
+        (1, 1, "worker_died"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,28 @@ def test_help_is_in_groups_and_says_the_defaults(capsys):
     assert "is written (default: out)" in shown
 
 
+def test_the_defaults_of_an_instance(capsys):
+    """An instance that has a switch off which is on in its class has a flag that puts it on, with the field's name."""
+
+    @dataclass(frozen=True)
+    class Words:
+        drop_dates: bool = option(True, flag="--keep-dates", help="keep dates", opposite="leave out dates")
+        most: int | None = option(None, takes=natural, metavar="N", help="at most", unset="all of them")
+
+    own = Flags("x", (Words(drop_dates=False, most=3),))
+    assert own.parse([])[Words] == Words(False, 3)
+    assert own.parse(["--drop-dates"])[Words] == Words(True, 3)
+    assert own.arguments(Words(True, 3)) == ["--drop-dates"]
+    assert [(each.flag, each.help, each.shown_default) for each in own.options(Words)] == [
+        ("--drop-dates", "leave out dates", ""),
+        ("--most", "at most", "3"),
+    ]
+    with pytest.raises(UserError, match="did you mean --drop-dates"):
+        own.parse(["--drop-date"])
+    with pytest.raises(ValueError, match="lowercase: what the flag does that switches it on is not said"):
+        Flags("x", (Rules(lowercase=False),))
+
+
 def test_what_is_on_by_default_needs_a_flag_that_switches_it_off():
     with pytest.raises(ValueError, match="switches it off"):
         option(True, help="x")

@@ -335,7 +335,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", sorted({source.format for source in SOURCES}))
 @given(data=st.data())
-@examples(120)
+@examples(50)
 def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.DataObject) -> None:
     """No exception, no hang, sound documents, the same items again, and the same in pieces of any size."""
     source = data.draw(st.sampled_from([each for each in SOURCES if each.format == name]))
@@ -365,7 +365,7 @@ def test_any_bytes_end_in_items_however_split(folder: Path, name: str, data: st.
 
 
 @given(source=st.sampled_from(SOURCES), suffix=st.sampled_from(sorted(PACK)), data=st.data())
-@examples(120)
+@examples(60)
 def test_the_ledger_adds_up(folder: Path, source: Source, suffix: str, data: st.DataObject) -> None:
     """With the choice of a format and the extract stage: read = written + filtered + rejected, or a UserError."""
     stored = mutated(PACK[suffix](mutated(source.data, data.draw(MUTATIONS))), data.draw(st.just([]) | MUTATIONS))

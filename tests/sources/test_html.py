@@ -292,7 +292,7 @@ def check(html: str) -> None:
 
 
 @given(st.lists(st.sampled_from(MARKUP), max_size=60))
-@examples(1500)
+@examples(600)
 def test_any_markup(parts: list[str]) -> None:
     check("".join(parts))
 

@@ -373,7 +373,7 @@ def check(wikitext: str) -> tuple[str, int]:
 
 
 @given(st.lists(st.sampled_from(MARKUP), max_size=60))
-@examples(1500)
+@examples(600)
 def test_any_markup(parts: list[str]) -> None:
     check("".join(parts))
 

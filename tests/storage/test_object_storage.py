@@ -19,7 +19,7 @@ from schemas.storage.errors import StorageError
 from schemas.storage.folder import AtomicFile, Folder
 from transforms.sources.inputs import InputError, RawFiles, resolve_inputs
 
-LARGE = bytes(range(256)) * 4096 * 24  # 24 MiB: an upload of several parts, from a temporary file
+LARGE = bytes(range(256)) * 4096 * 12  # 12 MiB: an upload of two parts, from a temporary file
 
 
 def pending(store: Store, path: str) -> list[str]:
@@ -28,6 +28,11 @@ def pending(store: Store, path: str) -> list[str]:
         return []
     client = boto3.client("s3", endpoint_url=f"http://{store.endpoint}")
     return [each["Key"] for each in client.list_multipart_uploads(Bucket=BUCKET, Prefix=path).get("Uploads", [])]
+
+
+@pytest.fixture(autouse=True)
+def little_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schemas.storage.folder._IN_MEMORY", 8 << 20)
 
 
 @pytest.mark.parametrize("data", [b"", b"x", LARGE], ids=["empty", "small", "large"])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import jobs
+import pytest
 from stores import BUCKET, Store
 
 from pipelines.engine.lease import read_slices, refuse_second
@@ -18,6 +19,7 @@ def command(inputs: str, output: str, *more: str) -> list[str]:
     return [*module, "--shard-bytes", "500", "--workers", "1", *more]
 
 
+@pytest.mark.heavy
 def test_slices_at_once_make_the_same_bytes_as_a_run_on_a_disk(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, text in jobs.chapters().items():

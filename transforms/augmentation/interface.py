@@ -22,7 +22,7 @@ class Augmenter(ABC):
 
     @abstractmethod
     def augment(self, phrases: pa.StringArray, seeds: U64) -> pa.StringArray:
-        """[n] each phrase after one operation; null where there is nothing that it could change.
+        """[n] each phrase after one operation; null where it changes nothing.
 
         A row depends on its phrase and its seed alone, not on the others of the batch. All choices are made with
         `pick`. The phrases have no white space at either end; neither has what is made of them. A result that differs

@@ -76,7 +76,7 @@ class AugmenterOptions:
     group: ClassVar[str] = "operations"
 
     min_word_letters: int = option(
-        3,
+        4,
         takes=count,
         metavar="N",
         help="change the letters of words of at least N letters",

@@ -35,6 +35,7 @@ _OPERATIONS = {
     "insert_character": _Listed(CHARACTER, "characters", "Insert", "min_word_letters"),
     "keyboard": _Listed(CHARACTER, "characters", "Keyboard", "min_word_letters"),
     "swap_tokens": _Listed(TOKEN, "tokens", "SwapTokens", "swap"),
+    "synonym": _Listed(TOKEN, "synonyms", "Synonym"),
     "paraphrase": _Listed(PHRASE, "paraphrases", "Paraphrase", "candidates", always=False),
 }
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.characters import Trait
-from transforms.arrays import U64, slice_hashes
-from transforms.augmentation.edits import Characters, choose, joined, shifted
+from transforms.arrays import U64
+from transforms.augmentation.edits import Characters, choose, replaced
 from transforms.augmentation.interface import Augmenter, pick
 
 
 class SwapTokens(Augmenter):
-    """Two different tokens change places: adjacent ones (`swap` "adjacent") or any two ("any").
+    """Two tokens change places: adjacent ones (`swap` "adjacent") or any two ("any"). What is between them stays.
 
-    What stands between them stays.
+    Null also if it chooses two that are equal.
     """
 
     def __init__(self, *, swap: str) -> None:
@@ -22,34 +23,27 @@ class SwapTokens(Augmenter):
 
     def augment(self, phrases: pa.StringArray, seeds: U64) -> pa.StringArray:
         found = Characters.of(phrases)
-        space = found.has(Trait.SPACE)
-        new_phrase = np.zeros(len(space) + 1, bool)
-        new_phrase[found.first] = True
-        begins = ~space
-        begins[1:] &= space[:-1] | new_phrase[1:-1]
-        ends = ~space & (shifted(space) | new_phrase[1:])
-        begin, end = np.flatnonzero(begins), np.flatnonzero(ends)
-        row = found.row[begin]
-        start, stop = found.start[begin], found.start[end + 1]
-        hashes = slice_hashes(found.data, start, stop)[0]
-        sites = np.zeros(len(begin), bool)
-        sites[:-1] = row[1:] == row[:-1]
-        if self._any:
-            one = choose(np.ones(len(begin), bool), row, seeds)
-            tokens = np.bincount(row, minlength=len(seeds))
-            first = np.cumsum(tokens) - tokens
-            other = first + pick(seeds, 1, np.maximum(tokens - 1, 0))
-            other += other >= one
-            known = tokens > 1
-            one, other = np.where(known, np.minimum(one, other), 0), np.where(known, np.maximum(one, other), 0)
-            known &= hashes[one] != hashes[other] if len(hashes) else False
-        else:
-            sites[:-1] &= hashes[1:] != hashes[:-1]
-            one = choose(sites, row, seeds)
-            known = one >= 0
-            one = np.where(known, one, 0)
-            other = np.where(known, one + 1, 0)
-        if not len(begin):
+        space = np.append(found.has(Trait.SPACE), True)
+        edge = np.zeros(len(space), bool)
+        edge[found.first] = True
+        edge[1:] |= space[1:] != space[:-1]
+        edge = np.flatnonzero(edge)
+        token = ~space[edge]  # whether a token begins at each edge, and ends at the next
+        start, stop = found.start[edge[token]], found.start[np.append(edge[1:], 0)[token]]
+        if not len(start):
             return pa.nulls(len(seeds), pa.string())
-        edges = found.phrase_start(), start[one], start[other], stop[other], stop[one], start[other]
-        return joined(found.data, known, *edges, start[one], stop[one], stop[other], found.phrase_end())
+        first = np.searchsorted(start, found.edges)
+        if self._any:
+            one = choose(np.ones(len(start), bool), first, seeds)
+            other = first[:-1] + pick(seeds, 1, np.maximum(np.diff(first) - 1, 0))
+            other = np.where(np.diff(first) > 1, other + (other >= one), one)
+            one, other = np.minimum(one, other), np.maximum(one, other)
+            known = (one >= 0) & (one != other)
+        else:
+            sites = np.ones(len(start), bool)
+            sites[first[1:][np.diff(first) > 0] - 1] = False
+            one = choose(sites, first, seeds)
+            known, other = one >= 0, np.minimum(one + 1, len(start) - 1)
+        pieces = start[other], stop[other], stop[one], start[other], start[one], stop[one]
+        swapped = replaced(found.data, found.edges, known, start[one], stop[other], found.data, *pieces)
+        return pc.if_else(pc.equal(swapped, phrases), pa.scalar(None, pa.string()), swapped)

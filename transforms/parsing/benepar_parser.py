@@ -11,7 +11,6 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +23,7 @@ from benepar.parse_chart import ChartParser
 from benepar.ptb_unescape import guess_space_after, ptb_unescape
 
 from transforms.activity import noting
+from transforms.libraries import quiet_transformers
 from transforms.parsing import identities
 from transforms.parsing.interface import Constituent, RefusedSentence, Sentence
 from transforms.parsing.tokens import TOKENISED, load_spacy, tokenise
@@ -145,7 +145,7 @@ def load_chart_parser(path: Path) -> ChartParser:
 
     Raises ValueError if weights are missing or unknown.
     """
-    with _quiet_transformers(), patch.object(retokenization, "transformers", _Tokenizers):
+    with quiet_transformers(), patch.object(retokenization, "transformers", _Tokenizers):
         parser = _ChartParser.from_trained(str(path))
     warnings.filterwarnings("ignore", message=".*does not define `arg_constraints`", module="torch_struct")
     if torch.cuda.is_available():
@@ -212,18 +212,3 @@ def _lift_subword_limit(parser: ChartParser) -> int:
     )
     tokenizer.model_max_length = sys.maxsize
     return limit - 1 if parser.retokenizer.is_t5 else limit  # T5's decoder input has one more at the start
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Without progress bars and load reports on the user's screen."""
-    logging = transformers.utils.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

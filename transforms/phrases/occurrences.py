@@ -83,15 +83,13 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
         bare = found.only(quantity) & ~found.without(words.are(Class.NUMERAL))
         found.keep(~bare | found.without(words.are(Class.UNIT)), "measure")
     if rules.drop_function_words:
-        empty = found.only(count)
-        # Lone pronouns and numbers that are still here are wanted.
+        empty = found.only(count if rules.drop_numbers else words.function | words.are(Class.PUNCTUATION))
+        # Lone pronouns that are still here are wanted.
         if not rules.drop_pronouns:
             empty &= ~found.only(pronoun)
-        if not rules.drop_numbers:
-            empty &= ~found.only(words.are(Class.PUNCTUATION | Class.NUMBER))
         found.keep(~empty, "function_words")
     short = found.only(count | (words.letters < rules.min_letters)) & ~found.only(count)
-    found.keep(~short, "too_short")
+    found.keep(~(short | found.only(words.letters == 0)), "too_short")
     if rules.max_tokens:
         found.keep(found.end - found.start <= rules.max_tokens, "too_long")
     if rules.drop_clauses:

@@ -48,9 +48,18 @@ class PhraseRules:
         more="What they lead is a constituent of its own",
     )
     drop_pronouns: bool = option(True, flag="--keep-pronouns", help="keep lone pronouns")
-    drop_numbers: bool = option(True, flag="--keep-numbers", help="keep lone numbers")
-    drop_dates: bool = option(True, flag="--keep-dates", help="keep dates with a number")
-    drop_measures: bool = option(True, flag="--keep-measures", help="keep numbers with units")
+    drop_numbers: bool = option(
+        True,
+        flag="--keep-numbers",
+        help="keep lone numbers, also with function words",
+        opposite="leave out lone numbers, also with function words",
+    )
+    drop_dates: bool = option(
+        True, flag="--keep-dates", help="keep dates with a number", opposite="leave out dates with a number"
+    )
+    drop_measures: bool = option(
+        True, flag="--keep-measures", help="keep numbers with units", opposite="leave out numbers with units"
+    )
     drop_function_words: bool = option(True, flag="--keep-function-words", help="keep phrases of function words only")
     min_letters: int = option(
         2,
@@ -118,9 +127,12 @@ class TypeRules:
     )
 
 
-TYPED_RULES = PhraseRules(labels=PHRASE_LABELS, max_tokens=0, drop_numbers=False, drop_dates=False, drop_measures=False)
+TYPED_RULES = PhraseRules(
+    labels=PHRASE_LABELS, max_tokens=0, drop_numbers=False, drop_dates=False, drop_measures=False, nested="all"
+)
 TYPED_VOCABULARY = Vocabulary(max_phrases=0, min_frequency=LEAST_FREQUENCY)
-"""Which phrases are typed where nothing is said: those that occur twice, with any label, of any length (PEARL).
+"""Which phrases are typed where nothing is said: those of all labels and lengths that occur twice (PEARL, section 4.1).
 
-Numbers, dates and measures are kept, because they are types.
+Numbers, dates and measures are types of phrases. Of nested constituents all are kept: phrases without their contexts
+do not overlap, and "president" and "president of the senate" are two.
 """

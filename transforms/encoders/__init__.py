@@ -1,0 +1,1 @@
+"""Encoders: texts to vectors, by any model behind one small interface."""

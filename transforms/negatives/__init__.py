@@ -1,0 +1,1 @@
+"""Negatives: phrases near to a phrase by their letters."""
