@@ -97,7 +97,7 @@ def export(head: HeadNetwork, states: States, labels: Sequence[str], metadata: M
     context = graph.gelu(graph.linear(around, weights["context.weight"], weights["context.bias"]))
     inputs = graph.inputs("output", graph.add("Add", own, context))
     scores = graph.linear(inputs, weights["output.weight"], weights["output.bias"])
-    last = helper.make_node("ArgMax", [scores], ["labels"], axis=2, keepdims=0)
+    last = helper.make_node("Identity", [scores], ["scores"])
 
     mine = {name for node in graph.nodes for name in node.output} | {each.name for each in graph.constants}
     for each in (*graph.nodes, last):
@@ -107,7 +107,7 @@ def export(head: HeadNetwork, states: States, labels: Sequence[str], metadata: M
     for constant in graph.constants:
         constant.name = f"entities.{constant.name}"
     entries = {**metadata, "format": ENTITY_HEAD.version, "labels": json.dumps(list(labels))}
-    return _model([*graph.nodes, last], graph.constants, {"labels": TensorProto.INT64}, entries)
+    return _model([*graph.nodes, last], graph.constants, {"scores": TensorProto.FLOAT}, entries)
 
 
 def _model(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import onnxruntime
 
 from transforms.entities import identities
+from transforms.entities.best_labels import best_labels
 from transforms.entities.identities import labels_of
 from transforms.entities.interface import Entity, Words, types_of
 from transforms.entities.tags import Tag, spans, tags_of
@@ -45,7 +46,8 @@ class PhrasemillFinder:
         encoded = self._encoder.encode([words for _, words in parts])
         tags: list[list[Tag]] = [[] for _ in parts]
         for chosen, batch in encoded.equal_batches(MAX_BATCH_PIECES):
-            (labels,) = self._session.run(None, batch._asdict())
+            (scores,) = self._session.run(None, batch._asdict())
+            labels = best_labels(scores, encoded.words[chosen])
             for part, row in zip(chosen.tolist(), labels.tolist(), strict=True):
                 tags[part] = [self._tags[label] for label in row[: len(parts[part][1])]]
         joined: list[list[Tag]] = [[] for _ in sentences]
