@@ -32,6 +32,7 @@ def commands(folder: Path) -> dict[str, str]:
         "redirects": "--rows 60000",
         "pairs": f"--mentions 20000 --work {folder}/pairs",
         "near_duplicates": f"--documents {folder}/base-documents --words 60 --copied 5 --synthetic 200",
+        "augment": f"--phrases {folder}/base-phrases --few 200 --times 1",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
         "kills": f"--moments 8 --folder {folder}/kills --max-documents 20 --shard-bytes 60000",
@@ -56,7 +57,9 @@ def main() -> int:
             text = books.extractfile(chapter)
             assert text is not None
             (folder / "book.txt").write_bytes(text.read()[:5_000])
+        base = f"--output {folder}/base-phrases --input {folder}/base-sentences"
         made = python("-m", "pipelines.parse_sentences", "--output", f"{folder}/base-sentences", *FEW.split())
+        made = made if made[0] else python("-m", "pipelines.count_phrases", *base.split())
         assert not made[0], made[1]
         for benchmark, arguments in commands(folder).items():
             began = time.monotonic()

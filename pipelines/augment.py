@@ -2,7 +2,7 @@
 
     python -m pipelines.augment --input out/phrases --output out/augmentations
 
-Chen, Varoquaux and Suchanek 2024, section 3.3: for each draw one granularity at random (character, token, phrase), and
+Chen, Varoquaux and Suchanek 2024: for each draw one granularity at random (character, token, phrase), and
 one of its operations.
 """
 
@@ -11,12 +11,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from pipelines import mine_phrases
 from pipelines.cli import Command, main
 from schemas.options import Chosen
 from transforms.augmentation.options import AugmenterOptions, DrawRules
 from transforms.options import Seed
-from transforms.parsing.options import GivenSentences, ParsingOptions
-from transforms.phrases.options import PhraseRules, Vocabulary
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
@@ -25,14 +24,8 @@ if TYPE_CHECKING:
 
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import augmentation_corpus, corpus
-    from schemas import kinds
 
-    if corpus.holds(source, kinds.phrases.KIND):
-        assert source.dataset is not None
-        chain = [source.dataset]
-    else:
-        chain = corpus.sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
-        chain.append(corpus.phrases(chain[-1], options, output.beside("-phrases")))
+    chain = corpus.any_phrases(source, options, output)
     return [*chain, augmentation_corpus.augmentations(chain[-1], options, output)]
 
 
@@ -41,7 +34,7 @@ COMMAND = Command(
     description="Phrases to misspelt, reordered and reworded forms of each (PEARL).",
     output="out/augmentations",
     takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
-    options=(ParsingOptions, GivenSentences, PhraseRules, Vocabulary, DrawRules, AugmenterOptions, Seed),
+    options=(*mine_phrases.OPTIONS, DrawRules, AugmenterOptions, Seed),
     build=build,
 )
 

@@ -25,7 +25,10 @@ def augmentations(before: ChainDataset, options: Chosen, output: Folder) -> Chai
     rules, own, seed = options[DrawRules], asdict(options[AugmenterOptions]), options[Seed].seed
     pairs = _pairs(rules.paraphrases)
     names = [*(ALWAYS if rules.operations is None else rules.operations), *(FROM_PAIRS if pairs else ())]
-    operations = operations_of(names, shares_of(rules.scheme))
+    try:
+        operations = operations_of(names, shares_of(rules.scheme))
+    except ValueError as error:
+        raise UserError(f"--scheme {rules.scheme}: {error}; give one, or --paraphrases for those of phrases") from None
     wanted = {name: value for each in operations for name, value in taken(each.name, own).items()}
     places = place_options([each.name for each in operations])
     identities = (augmenter_identity(each.name, own) for each in operations)

@@ -164,24 +164,34 @@ def sentences(source: Given, options: Chosen, output: Folder, documents_output: 
 def documents_of(dataset: ChainDataset, manifest: Manifest, elsewhere: str | None) -> ChainDataset:
     """The documents that given sentences were made from; contexts are cut from their text."""
     remedy = f"{dataset.folder}: give the documents dataset that it was made from with --documents"
+    return _made_from(dataset, manifest, elsewhere, "documents", remedy)
+
+
+def _made_from(
+    dataset: ChainDataset, manifest: Manifest, elsewhere: str | None, what: str, remedy: str
+) -> ChainDataset:
+    """The dataset that a given one was made from, where its manifest says or elsewhere."""
     made_from = next((each for each in manifest.inputs if each.kind == "dataset"), None)
     if made_from is None:
-        raise UserError(f"{dataset.folder}: its manifest names no documents; write the dataset again with --overwrite")
+        raise UserError(f"{dataset.folder}: its manifest names no {what}; write the dataset again with --overwrite")
     try:
         found = Folder(elsewhere) if elsewhere else dataset.folder.joined(made_from.path)
-        documents_manifest = read_manifest(found)
+        fingerprint = read_manifest(found).fingerprint
     except UserError as error:
         raise UserError(f"{remedy} ({error})") from error
-    if documents_manifest.fingerprint != made_from.hash:
-        raise UserError(f"{remedy}; {found} holds others (fingerprint {documents_manifest.fingerprint[:16]})")
-    return ChainDataset(found, documents_manifest.fingerprint)
+    if fingerprint != made_from.hash:
+        raise UserError(f"{remedy}; {found} holds others (fingerprint {fingerprint[:16]})")
+    return ChainDataset(found, fingerprint)
 
 
 def entities(before: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Sentences -> the named entities of each."""
     chosen = options[EntityOptions]
     stage = FindEntities(
-        entity_finder=chosen.entity_finder, entity_options=chosen.settings(), sentences=before.folder.uri
+        entity_finder=chosen.entity_finder,
+        entity_options=chosen.settings(),
+        keep_uncapitalised=chosen.keep_uncapitalised,
+        sentences=before.folder.uri,
     )
     identity = finder_identity(chosen.entity_finder, **dict(chosen.settings()))
     return built(
@@ -237,7 +247,12 @@ def typed_phrases(sentences: ChainDataset, entities: ChainDataset, options: Chos
 
 
 def with_entities(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
-    """Documents -> sentences -> their entities, from anything before them, beside `output`."""
+    """Documents -> sentences -> their entities, beside `output`; or given entities with the sentences they are in."""
+    if holds(source, kinds.entities.KIND):
+        assert source.dataset is not None
+        assert source.manifest is not None
+        remedy = f"{source.dataset.folder}: give the sentences dataset that it was made from with --input instead"
+        return [_made_from(source.dataset, source.manifest, None, "sentences", remedy), source.dataset]
     chain = sentences(source, options, output.beside("-sentences"), output.beside("-documents"))
     return [*chain, entities(chain[-1], options, output.beside("-entities"))]
 
@@ -248,7 +263,7 @@ def any_phrases(source: Given, options: Chosen, output: Folder) -> list[ChainDat
         assert source.dataset is not None
         return [source.dataset]
     chain = with_entities(source, options, output)
-    _, parsed, found = chain
+    parsed, found = chain[-2:]
     return [*chain, typed_phrases(parsed, found, options, output.beside("-phrases"))]
 
 

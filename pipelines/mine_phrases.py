@@ -29,7 +29,7 @@ def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
     chain = corpus.with_entities(source, options, output)
-    _, sentences, entities = chain
+    sentences, entities = chain[-2:]
     return [*chain, corpus.typed_phrases(sentences, entities, options, output)]
 
 
@@ -37,7 +37,7 @@ COMMAND = Command(
     module="mine_phrases",
     description="Raw text to phrases with their types: label and entity type (PEARL).",
     output="out/typed-phrases",
-    takes="raw text (a file, folder, glob or URI), or a documents or sentences dataset",
+    takes="raw text (a file, folder, glob or URI), or a documents, sentences or entities dataset",
     options=OPTIONS,
     build=build,
 )

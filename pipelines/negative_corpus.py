@@ -11,7 +11,7 @@ import os
 from pipelines.corpus import ChainDataset, built
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.stages.embed import Embed, Join
-from pipelines.stages.negatives import FilterNegatives, OrderNegatives
+from pipelines.stages.negatives import FilterNegatives, MeasureCosine, OrderNegatives
 from schemas import kinds
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
@@ -47,14 +47,14 @@ def hard_negatives(
     phrases: ChainDataset, neighbours: ChainDataset, embeddings: ChainDataset, options: Chosen, output: Folder
 ) -> ChainDataset:
     """Neighbours of phrases + the vectors of all -> those neighbours that mean something else."""
-    stage = FilterNegatives(
-        rules=options[HardNegativeRules], neighbours=neighbours.folder.uri, embeddings=embeddings.folder.uri
-    )
+    rules, vectors = options[HardNegativeRules], embeddings.folder.uri
+    measure = (MeasureCosine(embeddings=vectors),) if rules.cosine == "centred" else ()
+    stage = FilterNegatives(rules=rules, neighbours=neighbours.folder.uri, embeddings=vectors)
     return built(
         DatasetBuild(
             output=output,
             kind=kinds.hard_negatives.KIND,
-            stages=(stage, OrderNegatives()),
+            stages=(*measure, stage, OrderNegatives()),
             inputs=(phrases.as_input, neighbours.as_input, embeddings.as_input),
             options=stage.settings(),
         )

@@ -45,7 +45,7 @@ def traits(character: str) -> int:
     joins_both = category == "Cf"  # joiners, tags, signs before numbers
     trailing_jamo = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
     if joins_both or category[0] == "M" or trailing_jamo or character in _PREVIOUS:
-        found |= Trait.JOINS_PREVIOUS
+        found = (found | Trait.JOINS_PREVIOUS) & ~Trait.LETTER  # what cannot stand alone is no letter
     leading_jamo = "\u1100" <= character <= "\u115f" or "\ua960" <= character <= "\ua97f"
     if joins_both or leading_jamo or unicodedata.combining(character) == _VIRAMA or character in _NEXT:
         found |= Trait.JOINS_NEXT
@@ -68,7 +68,7 @@ def clusters(text: str) -> list[str]:
             found[-1] += character
         else:
             found.append(character)
-        joins = bool(trait & Trait.JOINS_NEXT)
+        joins = bool(trait & Trait.JOINS_NEXT or (joins and trait & Trait.JOINS_PREVIOUS))
     return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 PHRASE_LABELS = ("NP", "VP", "PP", "ADJP", "ADVP")
 """The labels of constituents that the papers use as phrases. Their order breaks ties between labels."""
 
-ENTITY_TYPES = (
-    *("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE"),
-    *("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"),
-)
+NAME_TYPES = tuple("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())
+"""The types of OntoNotes' entities that are names; the others are numbers and times."""
+
+ENTITY_TYPES = (*NAME_TYPES, "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL")
 """The 18 types of entities of OntoNotes, in the order of its guidelines."""
 
 NO_ENTITY = "OTHER"

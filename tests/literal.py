@@ -154,16 +154,18 @@ class Given(Stage):
             write.counters["tokens"] += len(table.column("tokens").combine_chunks().flatten())
 
 
-def dataset(folder: Path, tables: Sequence[pa.Table]) -> corpus.ChainDataset:
-    """A dataset that holds the tables as shards."""
+def dataset(
+    folder: Path, tables: Sequence[pa.Table], *, made_from: Sequence[corpus.ChainDataset] = (), **options: Any
+) -> corpus.ChainDataset:
+    """A dataset that holds the tables as shards, made with some options."""
     schema = tables[0].schema
     content = canonical_hash([json.dumps(table.to_pylist()) for table in tables])
     build = DatasetBuild(
         output=Folder(str(folder)),
         kind=KINDS[record_name(schema)],
         stages=(Given(tuple(tables)),),
-        inputs=(Input("file", record_name(schema), "given", content),),
-        options={},
+        inputs=(*(each.as_input for each in made_from), Input("file", record_name(schema), "given", content)),
+        options=options,
     )
     run_inline(build)
     return corpus.ChainDataset(build.output, build.fingerprint)

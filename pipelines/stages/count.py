@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -71,8 +71,8 @@ class Count(Stage):
 
     def process(self, unit: Shards, write: TaskWriter) -> None:
         tables = []
-        for path in write.each(unit.paths, 0.8):
-            shard = self._count(path)
+        for place in write.each(range(len(unit.paths)), 0.8):
+            shard = self._count(unit, place)
             tables.append(shard.table)
             write.ledger.read += shard.read
             write.ledger.written += shard.written
@@ -80,8 +80,9 @@ class Count(Stage):
             write.counters["tokens"] += shard.tokens
         write_ranges(write, "counts", with_storage_keys(merge_counts(tables)), ranges=unit.ranges)
 
-    def _count(self, path: str) -> ShardCounts:
-        return count_shard(read_sentences(Folder(self.sentences), path), self.rules)
+    def _count(self, unit: Shards, place: int) -> ShardCounts:
+        """Count a shard of a unit."""
+        return count_shard(read_sentences(Folder(self.sentences), unit.paths[place]), self.rules)
 
 
 @dataclass(frozen=True)
@@ -173,17 +174,33 @@ class Select(Stage):
             yield waiting.combine_chunks()
 
 
+class AnnotatedShards(NamedTuple):
+    """Consecutive shards of sentences, as `Shards`, and those of their entities."""
+
+    first: int
+    paths: list[str]
+    ranges: int
+    entities: list[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountTypes(Count):
     """The same, by the types of the occurrences. Shard i of the entities is about shard i of the sentences."""
+
+    Unit: ClassVar[type] = AnnotatedShards
 
     types: TypeRules
     entity_types: tuple[str, ...]
     entities: str = location()
 
-    def _count(self, path: str) -> ShardCounts:
-        sentences = read_sentences(Folder(self.sentences), path)
-        entities = read_parquet(Folder(self.entities), path, ["entities"])
+    def plan(self, work: Work) -> list[AnnotatedShards]:  # type: ignore[override]
+        entities = [shard.path for shard in read_manifest(Folder(self.entities)).shards]
+        units = super().plan(work)
+        return [AnnotatedShards(*unit, entities[unit.first : unit.first + len(unit.paths)]) for unit in units]
+
+    def _count(self, unit: AnnotatedShards, place: int) -> ShardCounts:  # type: ignore[override]
+        sentences = read_sentences(Folder(self.sentences), unit.paths[place])
+        entities = read_parquet(Folder(self.entities), unit.entities[place], ["entities"])
 
         def typing(tokens: Tokens, found: Occurrences) -> I64:
             types = entity_types(sentences, tokens, found, entities, self.entity_types, self.types.entity_match)

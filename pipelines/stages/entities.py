@@ -13,9 +13,9 @@ from pipelines.stages.models import check_model, import_spacy
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
-from transforms.entities.interface import Entity, EntityFinder
+from transforms.entities.interface import Entity, EntityFinder, Words
 from transforms.entities.registry import load_finder, needs_torch
-from transforms.entities.tables import SENTENCE_COLUMNS, entities_table, groups, read_words
+from transforms.entities.tables import SENTENCE_COLUMNS, entities_table, groups, is_uncapitalised, read_words
 from transforms.registry import Settings
 
 CALL_TOKENS = 20_000
@@ -38,6 +38,7 @@ class FindEntities(Stage):
 
     entity_finder: str
     entity_options: Settings
+    keep_uncapitalised: bool
     sentences: str = location()
 
     def plan(self, work: Work) -> list[SentenceShard]:
@@ -53,13 +54,25 @@ class FindEntities(Stage):
         sentences = read_parquet(Folder(self.sentences), unit.path, list(SENTENCE_COLUMNS))
         found: list[list[Entity]] = []
         for group in write.each([*groups(read_words(sentences), CALL_TOKENS)], 0.98):
-            found += finder.find(group)
+            found += self._kept(group, finder.find(group), write)
             write.ledger.read += len(group)
             write.ledger.written += len(group)
             write.counters["tokens"] += sum(len(each.words) for each in group)
         write.counters["entities"] += sum(map(len, found))
         # One row group, because readers take a whole shard.
         write.table("train", entities_table(sentences.column("sentence_id"), found), row_group_rows=1 << 30)
+
+    def _kept(
+        self, sentences: Sequence[Words], found: Sequence[list[Entity]], write: TaskWriter
+    ) -> Sequence[list[Entity]]:
+        if self.keep_uncapitalised:
+            return found
+        kept = [
+            [each for each in entities if not is_uncapitalised(words.words, each)]
+            for words, entities in zip(sentences, found, strict=True)
+        ]
+        write.counters["uncapitalised"] += sum(map(len, found)) - sum(map(len, kept))
+        return kept
 
 
 @functools.lru_cache(maxsize=1)

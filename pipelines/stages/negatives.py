@@ -12,9 +12,9 @@ import pyarrow as pa
 from pipelines.engine.exchange import KEY, n_ranges, read_sorted, write_ranges
 from pipelines.engine.stage import Stage, Work, location
 from pipelines.engine.task_writer import TaskWriter
-from pipelines.stages.units import Range
+from pipelines.stages.units import All, Range
 from schemas.kinds.embeddings import vectors
-from schemas.kinds.hard_negatives import HARD_NEGATIVES
+from schemas.kinds.hard_negatives import HARD_NEGATIVES, MEAN_COSINE
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import parquet_file, read_parquet
@@ -44,6 +44,25 @@ class Strip(NamedTuple):
     row: int
     rows: int
     ranges: int
+
+
+@dataclass(frozen=True)
+class MeasureCosine(Stage):
+    """The mean cosine of all pairs of phrases: the square of the mean vector's length, in millionths."""
+
+    name: ClassVar[str] = "measure_cosine"
+    Unit: ClassVar[type] = All
+
+    embeddings: str = location()
+
+    def plan(self, work: Work) -> list[All]:
+        return [All()]
+
+    def process(self, unit: All, write: TaskWriter) -> None:
+        groups = [*row_groups(Folder(self.embeddings))]
+        sums = [each.vectors().sum(axis=0, dtype=np.float64) for each in write.each(groups) if each.rows]
+        mean = np.sum(sums, axis=0) / max(sum(each.rows for each in groups), 1)
+        write.counters[MEAN_COSINE] += round(1e6 * float(np.square(mean).sum()))
 
 
 @dataclass(frozen=True)
@@ -84,6 +103,7 @@ class FilterNegatives(Stage):
             phrases.to_pylist(),
             Candidates(owner, other.to_pylist(), phrase_keys(other), items.field("edit_similarity").to_numpy(), cosine),
             self.rules,
+            mean=write.work.counter("measure_cosine", MEAN_COSINE) / 1e6 if self.rules.cosine == "centred" else 0.0,
         )
         write.ledger.read += len(owner)
         write.ledger.written += len(found.kept)

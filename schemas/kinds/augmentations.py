@@ -183,6 +183,8 @@ def _notes(manifest: Manifest) -> Iterator[str]:
     yield "operations: " + ", ".join(f"{name} {count / rows:.1%}" for name, count in counts.items())
     if repeated := manifest.counter("repeated"):
         yield f"augmentations: {repeated:,} are equal to an earlier one of their phrase"
+    if none := manifest.counter("nothing:paraphrase"):
+        yield f"augmentations: {none:,} draws of a paraphrase for a phrase without one went to other operations"
     if not any(each[1] == "phrase" for each in manifest.options["operations"]):
         yield (
             "augmentations: no paraphrases were given, so their share is spread over the other operations; give a "
@@ -201,7 +203,7 @@ KIND = Kind(
     command="augment",
     show=show,
     checks=_checks,
-    options={"operations": list[Operation], "draws": int, "swap": str},
+    options={"operations": list[Operation], "draws": int},
     notes=_notes,
     measures=(
         value("Operation", "augmentations", "operation"),

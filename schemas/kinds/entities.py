@@ -93,7 +93,7 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
     """The types and places of a sentence's entities."""
     spans = [f"{each['type']} [{each['start_token']}:{each['end_token']}]" for each in row["entities"]]
-    return Shown(cut(row["sentence_id"]), "sentence id", remarks=(("entities", cut(", ".join(spans))),))
+    return Shown(cut(row["sentence_id"]), "sentence id", remarks=(("entities", cut(", ".join(spans) or "none")),))
 
 
 KIND = Kind(

@@ -47,7 +47,7 @@ HARD_NEGATIVES = schema(
                     "2 x (length of the longest common subsequence) / (length of both), in code points",
                 ),
                 column("cosine", pa.float32(), "the cosine of both embeddings, plain"),
-                column("difference", pa.float32(), "edit_similarity - cosine, by --cosine plain or scaled"),
+                column("difference", pa.float32(), "edit_similarity - cosine, after --cosine moved that"),
             )
         ),
         "the largest difference first, equal ones in order of the phrases' hashes",
@@ -74,7 +74,11 @@ def edit_similarity(one: str, other: str) -> float:
     return 2 * (len(one) - left.bit_count()) / max(len(one) + len(other), 1)
 
 
-def _rules(table: pa.Table, most: int, least: float, plain: bool) -> Iterator[Broken]:
+MEAN_COSINE = "mean_cosine_millionths"
+"""The counter of the mean cosine of all pairs of phrases."""
+
+
+def _rules(table: pa.Table, most: int, least: float, mean: float | None) -> Iterator[Broken]:
     phrase = table.column("phrase").combine_chunks()
     lists = table.column("negatives").combine_chunks()
     owner, first, (other, *numbers) = nested(lists, ["phrase", *_NUMBERS])
@@ -96,9 +100,9 @@ def _rules(table: pa.Table, most: int, least: float, plain: bool) -> Iterator[Br
     yield broken_items("cosine is not from -1 to 1", ~((cosine >= -1) & (cosine <= 1)), owner, show)
     low = ~(difference > np.float32(least))
     yield broken_items(f"the difference is not above {least:g}", low, owner, show)
-    if plain:
-        wrong = ~(np.abs(similarity - cosine - difference) < 1e-5)
-        yield broken_items("the difference is not edit_similarity - cosine", wrong, owner, show)
+    if mean is not None:
+        wrong = ~(np.abs(similarity - (cosine - mean) / max(1 - mean, 1e-6) - difference) < 1e-4)
+        yield broken_items("the difference is not that of edit_similarity and cosine", wrong, owner, show)
     order = [(-d, xxhash.xxh3_128_digest(text.encode())) for d, text in zip(difference.tolist(), others, strict=True)]
     early = np.zeros(len(order), dtype=bool)
     early[1:] = [after <= before for before, after in itertools.pairwise(order)]
@@ -112,10 +116,11 @@ def _keys(table: pa.Table) -> list[bytes]:
 
 def _checks(manifest: Manifest) -> tuple[Check, ...]:
     most, least = int(manifest.options["negatives"]), float(manifest.options["min_difference"])
-    plain = manifest.options["cosine"] == "plain"
+    # What a scaled cosine was depends on candidates that are not kept.
+    mean = {"plain": 0.0, "centred": manifest.counter(MEAN_COSINE) / 1e6}.get(manifest.options["cosine"])
     return (
         Unique("the phrase is not unique", "phrase"),
-        Rows(lambda table: _rules(table, most, least, plain)),
+        Rows(lambda table: _rules(table, most, least, mean)),
         Ordered(
             "the phrase is not after the one before it, by hash", _keys, lambda table: showing(table.column("phrase"))
         ),
@@ -186,8 +191,8 @@ KIND = Kind(
     tasks=("sentence-similarity", "feature-extraction"),
     parsed=True,
     filters={
-        "below_difference": "a neighbour near in meaning, too: by a difference of --min-difference or less",
-        "variant": "a neighbour with other spelling, hyphens, inflection or articles only (--keep-variants)",
-        "beyond_top_k": "a neighbour of smaller difference than the negatives of its phrase (--negatives)",
+        "below_difference": "a neighbour that is near in meaning, too (--min-difference, --cosine)",
+        "variant": "a neighbour that differs in spelling, hyphens, inflection or articles only (--keep-variants)",
+        "beyond_top_k": "a neighbour with a smaller difference than the negatives of its phrase (--negatives)",
     },
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 from schemas.characters import clusters
 from schemas.kinds.augmentations import verified
-from tests.properties import examples
 from transforms.arrays import mix64
+from transforms.augmentation.edits import Characters
 from transforms.augmentation.registry import load_augmenter
 
 OPTIONS = {"min_word_letters": 3, "swap": "adjacent"}
@@ -124,6 +127,11 @@ SCRIPTS = (
 phrases = st.one_of(st.text(alphabet=SCRIPTS), st.text(), st.text(alphabet="abAB -")).map(str.strip)
 
 
+def graphemes(text: str) -> list[str]:
+    """The characters of a text as another program finds them, except that none goes on over white space."""
+    return [each for part in regex.split(r"(?<=\S)(?=\s)", text) for each in regex.findall(r"\X", part)]
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 @examples(60)
 @given(texts=st.lists(phrases, max_size=12), first=st.integers(0, 1000), swap=st.sampled_from(["adjacent", "any"]))
@@ -136,7 +144,7 @@ def test_an_operation_does_what_it_says_and_no_more(operation, texts, first, swa
             continue
         assert verified({"swap": swap})[operation](text, after)
         assert after == after.strip()
-        before, now = (sorted(regex.findall(r"\X", each)) for each in (text, after))
+        before, now = (sorted(graphemes(each)) for each in (text, after))
         if operation.startswith("swap"):
             assert before == now
         else:  # one character more, or less, or another
@@ -166,13 +174,20 @@ def test_a_slice_of_an_array_is_a_batch(operation):
     assert part.to_pylist() == augmented(operation, every.to_pylist()[2:4], seeds_of(2))
 
 
-@examples(200)
-@given(st.one_of(st.text(alphabet=SCRIPTS), st.text()))
-def test_clusters_never_part_a_character(text):
-    """Ours are made of whole ones of Unicode (UAX #29), as another program finds them."""
-    found = clusters(text)
-    assert "".join(found) == text
-    ends = {sum(map(len, found[: n + 1])) for n in range(len(found))}
-    ends -= {end for end in ends if text[end : end + 1].isspace()}
-    unicode_ends = {match.end() for match in regex.finditer(r"\X", text)}
-    assert ends <= unicode_ends
+JOINING = [
+    *"ab Z1-कषকé한👩❤א\u0301\u0323\u094d\u093c\u200d\u200c\u0600\u0e33\u1100\u1161\u11a8\uff9e\U0001f3fd\U0001f1eb\u00ad\u3000"
+]
+
+
+@examples(150)
+@given(st.lists(st.one_of(st.text(alphabet=JOINING), st.text(alphabet=SCRIPTS), st.text()), max_size=6))
+def test_clusters_never_part_a_character(texts):
+    """Ours are made of whole ones of Unicode (UAX #29), as another program finds them; a batch has the same."""
+    found = Characters.of(pa.array(texts, pa.string()))
+    data = found.data.tobytes()
+    for text, first, end in zip(texts, found.first.tolist(), found.first[1:].tolist(), strict=False):
+        own = [data[found.start[n] : found.start[n + 1]].decode() for n in range(first, end)]
+        assert own == clusters(text)
+        ends = {*itertools.accumulate(map(len, own))}
+        unicode_ends = {*itertools.accumulate(map(len, regex.findall(r"\X", text)))}
+        assert {each for each in ends if not text[each : each + 1].isspace()} <= unicode_ends

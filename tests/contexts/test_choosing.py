@@ -55,7 +55,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).map(
 )
 
 
-@examples(40)
+@examples(25)
 @given(SHARDS, st.sampled_from([[], ["x"], ["y", "x"], ["é y", "nowhere", "y"]]), st.integers(1, 4), st.integers(0, 9))
 def test_any_shards(shards, phrases, most, seed):
     wanted = expected(shards, phrases, most=most, seed=seed)

@@ -7,8 +7,9 @@ import pytest
 from literal import sentences, shard
 
 from schemas.kinds.entities import ENTITIES
+from schemas.kinds.sentences import SENTENCES
 from transforms.entities.interface import Entity, Words, types_of
-from transforms.entities.tables import entities_table, groups, read_words
+from transforms.entities.tables import entities_table, groups, is_uncapitalised, read_words
 from transforms.entities.tags import Tag, spans, tags_of
 
 
@@ -21,6 +22,37 @@ def test_the_words_of_sentences_in_the_middle_of_documents():
         Words(["No"], [False]),
     ]
     assert read_words(table.slice(0, 0)) == []
+
+
+def test_a_line_of_verse_begins_with_a_small_letter_unless_with_a_name():
+    text = "The boy\nDrew near\nAhab and\nI"
+    starts = [text.index(word) for word in text.split()]
+    tags = ["DT", "NN", "VBD", "IN", "NNP", "CC", ""]
+    tokens = [
+        {"start_char": 100 + start, "end_char": 100 + start + len(word), "tag": tag}
+        for start, word, tag in zip(starts, text.split(), tags, strict=True)
+    ]
+    row = {"sentence_id": "d#100", "doc_id": "d", "start_char": 100, "text": text, "tokens": tokens, "constituents": []}
+    (found,) = read_words(pa.Table.from_pylist([row], schema=SENTENCES))
+    assert found == Words(["The", "boy", "drew", "near", "Ahab", "and", "I"], [True] * 6 + [False])
+
+
+@pytest.mark.parametrize(
+    ("words", "type_", "expected"),
+    [
+        ("grey wolf", "PERSON", True),
+        ("thou", "NORP", True),
+        ("ἰδέα", "ORG", True),
+        ("iTunes", "PRODUCT", False),
+        ("University of nowhere", "ORG", False),
+        ("横面打ち", "GPE", False),
+        ("42", "ORG", False),
+        ("two", "CARDINAL", False),
+        ("lithium", "Chemical", False),
+    ],
+)
+def test_a_name_without_a_capital_is_none(words, type_, expected):
+    assert is_uncapitalised(["The", *words.split()], Entity(1, 1 + len(words.split()), type_)) == expected
 
 
 def test_groups_of_about_so_many_tokens():

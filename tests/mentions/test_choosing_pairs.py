@@ -224,7 +224,7 @@ RULES = st.builds(
 )
 
 
-@examples(150)
+@examples(80)
 @given(SHARDS, RULES, st.sampled_from([0, 0.5]))
 def test_pairs_are_those_of_the_rules(shards, rules, rate):
     found, wanted = chosen(shards, rules, rate=rate), expected(shards, rules, rate=rate)

@@ -116,8 +116,8 @@ def test_neighbours_are_those_of_all_pairs(phrases, least, candidates, part):
     check(phrases, NeighbourRules(candidates, least), part=part, rows=part + 1)
 
 
-def test_more_phrases_than_fit_a_run_or_a_group(monkeypatch):
-    monkeypatch.setattr(neighbours, "COLUMNS_A_RUN", 3)
+def test_more_phrases_than_fit_a_block_or_a_group(monkeypatch):
+    monkeypatch.setattr(neighbours, "COLUMNS_A_BLOCK", 3)
     monkeypatch.setattr(neighbours, "ROWS_A_GROUP", 7)
     words = "house horse mouse houses mouth month moth months hose nose".split()
     check([f"{one} {other}" for one in words for other in words], NeighbourRules(candidates=8))

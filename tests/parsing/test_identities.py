@@ -23,7 +23,7 @@ from transforms.parsing.spacy_files import find_spacy
 from transforms.parsing.spacy_parser import SpacyParser
 
 
-@pytest.mark.parametrize("name", PARSERS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.heavy] * (n == "benepar")) for n in PARSERS])
 def test_the_options_listed_are_those_of_the_class(name: str) -> None:
     listed = registry.REGISTRY.listed[name]
     module = pytest.importorskip(listed.module, reason=f"needs the extra {name!r}")

@@ -88,7 +88,7 @@ LINE = st.lists(
 TEXT = st.lists(st.one_of(LINE, st.just("")), max_size=40).map("\n".join)
 
 
-@examples(300)
+@examples(150)
 @given(text=TEXT)
 def test_parts_are_whole_lines_in_order(text: str) -> None:
     found = list(parts(text))

@@ -114,7 +114,7 @@ def test_refused_sentences_are_listed_and_their_neighbours_parsed() -> None:
     assert all(span.end <= 3 or span.start >= 11 for span in group)
 
 
-@examples(30)
+@examples(15)
 @given(texts=st.lists(st.text(max_size=50) | st.text("ab .\n\t\u00a0|", max_size=50), max_size=5))
 def test_pipe_is_one_after_another(nlp: Language, texts: list[str]) -> None:
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # spaCy does not accept half surrogate pairs

@@ -148,6 +148,7 @@ def test_a_sentence_that_stanza_drops_is_refused_and_the_others_are_kept(parser,
     assert refused == RefusedSentence(0, 0, "parser_error", "ValueError: 0 parses for 1 sentences")
 
 
+@pytest.mark.heavy
 def test_a_package_among_stanza_resources(models, parser, tmp_path):
     """The layout of `stanza.download`: resources.json, and a folder for each kind of model."""
     for kind, source, package in (("constituency", "tiny.pt", "tiny_nocharlm"), ("pretrain", "vectors.pt", "tiny")):

@@ -205,7 +205,7 @@ SHARDS = st.lists(st.lists(TEXT, max_size=3), max_size=4).map(
 )
 
 
-@examples(40)
+@examples(25)
 @given(SHARDS)
 def test_any_shards(shards: list[Shard]):
     tables = [each.sentences for each in shards]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import brute_force
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal import Row, sentences, shard, treebank_shards
 from properties import examples
+from typed_rows import TYPES, Spans, entities, expected, guessed
 
 from schemas.errors import UserError
-from schemas.kinds.entities import ENTITIES
-from schemas.kinds.typed_phrases import TYPED_PHRASES
 from schemas.terms import ENTITY_TYPES
 from transforms.arrays import I64
 from transforms.phrases.counting import count_shard, merge_counts, to_typed_phrases, total_counts, with_storage_keys
@@ -24,21 +22,7 @@ from transforms.phrases.occurrences import Occurrences
 from transforms.phrases.options import MATCHES, TYPED_RULES, PhraseRules
 from transforms.phrases.tokens import Tokens
 
-TYPES = ordered_types(ENTITY_TYPES)
 RULES = replace(TYPED_RULES, min_letters=1, nested="all")
-Spans = Sequence[tuple[str, int, int]]
-
-
-def entities(table: pa.Table, spans: Sequence[Spans]) -> pa.Table:
-    """The table of entities of some sentences: the type, first and last token + 1 of each entity."""
-    rows = [
-        {
-            "sentence_id": sentence_id,
-            "entities": [{"type": type_, "start_token": start, "end_token": end} for type_, start, end in own],
-        }
-        for sentence_id, own in zip(table.column("sentence_id").to_pylist(), spans, strict=True)
-    ]
-    return pa.Table.from_pylist(rows, schema=ENTITIES)
 
 
 def typed(
@@ -53,17 +37,6 @@ def typed(
 
         counts.append(with_storage_keys(count_shard(sentences_, rules, typing).table))
     return to_typed_phrases(total_counts(merge_counts(counts)), TYPES).to_pylist() if counts else []
-
-
-def expected(tables: Sequence[pa.Table], annotated: Sequence[pa.Table], match: str, rules: PhraseRules) -> list[Row]:
-    occurrences, types = [], []
-    for table, entities_ in zip(tables, annotated, strict=True):
-        rows, spans = table.to_pylist(), entities_.column("entities").to_pylist()
-        for each in brute_force.find(rows, rules).occurrences:
-            occurrences.append(each)
-            types.append(brute_force.entity_type(rows[each.sentence], spans[each.sentence], each, match))
-    found = brute_force.count_typed(occurrences, types, TYPES)
-    return pa.Table.from_pylist(found, schema=TYPED_PHRASES).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -166,20 +139,6 @@ def test_entities_of_other_sentences():
         typed([table], [entities(table, [[("XY", 0, 1)], []])], "head")
 
 
-def guessed(table: pa.Table) -> pa.Table:
-    """Entities at some places of real sentences, most of them constituents."""
-    found: list[list[tuple[str, int, int]]] = []
-    for number, row in enumerate(table.to_pylist()):
-        spans: list[tuple[str, int, int]] = []
-        for place, each in enumerate(row["constituents"]):
-            start, end = each["start_token"] + (number + place) % 2, each["end_token"]
-            last = spans[-1][2] if spans else 0
-            if each["label"] in ("NP", "QP", "ADVP") and last <= start < end <= start + 4:
-                spans.append((ENTITY_TYPES[(number + place) % len(ENTITY_TYPES)], start, end))
-        found.append(spans)
-    return entities(table, found)
-
-
 @pytest.mark.parametrize("match", MATCHES)
 def test_the_types_of_a_treebank(test_data, match):
     tables = [each.sentences.slice(0, 80) for each in treebank_shards(test_data / "treebanks/gum/dev.ptb", shards=2)]
@@ -222,7 +181,7 @@ def of_examples(texts: Sequence[tuple[str, Spans]], name: str) -> tuple[pa.Table
     return table, entities(table, spans)
 
 
-@examples(60)
+@examples(30)
 @given(SHARDS, st.sampled_from(MATCHES), st.sampled_from(("base", "all")))
 def test_any_shards(shards, match, nested):
     rules = replace(RULES, nested=nested)

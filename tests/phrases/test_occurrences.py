@@ -111,6 +111,13 @@ def phrases(brackets: str, **options: object) -> list[str]:
         # labels
         ("[PP in [NP Rome]] [ADJP very old] [ADVP gladly] [S x]", {}, ["rome", "ADJP very old", "ADVP gladly"]),
         ("[PP in [NP Rome]]", {"labels": ("NP", "PP")}, ["PP in rome", "rome"]),
+        # a PP and what is in it are phrases, also if that is a PP: each has its preposition for a head
+        (
+            "[PP from/IN [PP near/IN [NP Rome/NNP]]]",
+            {"labels": ("NP", "PP")},
+            ["PP from near rome", "PP near rome", "rome"],
+        ),
+        ("[PP [PP in/IN [NP Rome/NNP]] ,]", {"labels": ("PP",)}, ["PP in rome", "<nested>"]),
         ("[VP fled] [NP Rome]", {"labels": ("VP",)}, ["VP fled"]),
         # a unary chain, also one that results from trimming, counts once, under the first label of the fixed order
         ("[NP [NP Rome]]", {"nested": "all"}, ["rome", "<same_words>"]),

@@ -240,7 +240,7 @@ def test_other_processes_find_the_stages_of_a_commands_own_module(tale, tmp_path
     (tmp_path / "own_stage.py").write_text(OWN_STAGE)
     (tmp_path / "sitecustomize.py").write_text(f"import pipelines\npipelines.__path__.append({str(tmp_path)!r})\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.own_stage", f"--input={tale}", f"--output={tmp_path}/out", "--workers=2"],
+        [sys.executable, "-m", "pipelines.own_stage", f"--input={tale}", f"--output={tmp_path}/out", "--workers=1"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -59,7 +59,7 @@ ROW = st.tuples(HALF, HALF, st.text(max_size=2), st.integers(-2, 2))
 FILES = st.lists(st.lists(ROW, max_size=12), max_size=5)
 
 
-@examples(60)
+@examples(40)
 @given(files=FILES, ranges=st.integers(1, 9))
 def test_rows_come_out_once_in_order_of_key_then_of_files(tmp_path_factory, files, ranges):
     folder, names = written(tmp_path_factory.mktemp("exchange"), [table(rows) for rows in files], ranges)
@@ -148,7 +148,7 @@ def in_order(rows: Sequence[Row], order: Sequence[tuple[str, str]]) -> list[Row]
     return found
 
 
-@examples(80)
+@examples(40)
 @given(
     files=st.lists(st.lists(ROW, max_size=15), max_size=4),
     order=st.sampled_from(ORDERS),

@@ -251,8 +251,14 @@ NOT_SPLIT: dict[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.mark.parametrize("kind", NOT_SPLIT)
-@pytest.mark.parametrize("arguments", [[], ["--dedup=paragraphs", "--sample-documents=0.8"], ["--max-documents=25"]])
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        *((kind, []) for kind in NOT_SPLIT),
+        *((kind, ["--dedup=paragraphs", "--sample-documents=0.8"]) for kind in ("xml.gz", "folder")),
+        *((kind, ["--max-documents=25"]) for kind in ("jsonl.gz", "tar.gz")),
+    ],
+)
 def test_an_interrupted_unit_goes_on_from_its_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, arguments: list[str]
 ) -> None:

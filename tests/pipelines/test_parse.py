@@ -86,7 +86,7 @@ And led him home."""
 def test_a_sentence_runs_over_lines_of_verse_and_so_do_phrases_and_contexts(tmp_path):
     (tmp_path / "song.txt").write_text(VERSE)
     arguments = ["--input", str(tmp_path / "song.txt"), "--output", str(tmp_path / "c"), "--min-frequency", "1"]
-    assert not main(mine_contexts.COMMAND, [*arguments, "--workers", "1"])
+    assert not main(mine_contexts.COMMAND, arguments)
     rows = pq.read_table(tmp_path / "c-sentences/data").to_pylist()
     stanza = VERSE.partition("\n\n")[2]
     assert [row["text"] for row in rows] == ["Song", stanza[:112], stanza[113:]]

@@ -10,11 +10,13 @@ import pytest
 from breaking import edit, field, rewrite
 from literal import chain_of, dataset, rows, run_inline, shard
 
-from pipelines import find_entities
+from pipelines import corpus, find_entities
 from schemas.check import main
 from schemas.dataset_checks import check_dataset
 from schemas.manifest import read_manifest
+from schemas.options import Chosen
 from schemas.storage.folder import Folder
+from transforms.entities.options import EntityOptions
 
 SHARDS = (
     {"d:1": "Barack Obama was born in Honolulu , Hawaii ~. | The whale swam ~.", "d:2": "He saw Paris"},
@@ -51,7 +53,7 @@ def test_a_row_for_each_sentence_in_the_shard_of_the_same_number(found):
     ]
     (stage,) = manifest.stages
     assert (stage.ledger.counts, stage.ledger.read, stage.ledger.written) == ("sentences", 4, 4)
-    assert stage.counters == {"entities": 7, "tokens": 24}
+    assert stage.counters == {"entities": 7, "tokens": 24, "uncapitalised": 0}
     assert manifest.options["entity_types"] == manifest.models[0]["types"]
     assert list(check_dataset(str(found / "entities"))) == []
 
@@ -59,6 +61,21 @@ def test_a_row_for_each_sentence_in_the_shard_of_the_same_number(found):
 def test_the_order_of_units_does_not_matter(found):
     one, other = (read_manifest(Folder(str(found / name))) for name in ("entities", "again"))
     assert (one.sha256, one.fingerprint) == (other.sha256, other.fingerprint)
+
+
+def test_names_without_a_capital_are_left_out_and_counted(found):
+    text = "The two wolves and the wolf came from china to Rome"
+    sentences = dataset(found / "wolf", [shard({"d:1": text}).sentences])
+    all_ = [(1, 2, "CARDINAL"), (5, 6, "PERSON"), (8, 9, "GPE"), (10, 11, "GPE")]
+    expected = {True: all_, False: [all_[0], all_[3]]}
+    for keep, spans in expected.items():
+        options = EntityOptions(keep_uncapitalised=keep)
+        made = corpus.entities(sentences, Chosen([options]), Folder(str(found / f"wolf-{keep}")))
+        assert made.build is not None
+        run_inline(made.build)
+        assert [(*each.values(),) for row in rows(made.folder) for each in row["entities"]] == spans
+        (stage,) = read_manifest(made.folder).stages
+        assert stage.counters.get("uncapitalised", 0) == 4 - len(spans)
 
 
 def entity(first: int, last: int, type_: str = "GPE") -> dict[str, object]:

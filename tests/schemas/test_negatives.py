@@ -165,7 +165,7 @@ PARTS = st.lists(
 )
 
 
-@examples(60)
+@examples(40)
 @given(PARTS, st.sampled_from(list(NEGATIVES)), st.sampled_from([1, 3, 100]))
 def test_any_circle(parts, mode, look_ahead):
     rows = [each for part in parts for each in part]

@@ -109,7 +109,7 @@ def test_every_reader_of_a_manifest_reads_it_or_refuses_it(folder, mined, name, 
     ]
 
     @given(changed(original))
-    @examples(40)
+    @examples(20)
     def holds(data: Json) -> None:
         (place / "manifest.json").write_text(json.dumps(data))
         assert check([str(place)]) in (0, 1)
@@ -179,7 +179,7 @@ def test_every_reader_of_an_unfinished_run_reads_it_or_refuses_it(unfinished, tm
     again = ("--input", str(tmp_path / "raw.jsonl"), "--on-corrupt=skip", "--output", str(unfinished))
 
     @given(st.sampled_from(sorted(originals)).flatmap(lambda name: st.tuples(st.just(name), changed(originals[name]))))
-    @examples(60)
+    @examples(30)
     def holds(change: tuple[str, Json]) -> None:
         name, data = change
         shutil.rmtree(unfinished)

@@ -115,7 +115,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
-@examples(15)
+@examples(8)
 def test_ranges_give_every_block_once(tmp_path_factory: pytest.TempPathFactory, form: str, data: st.DataObject) -> None:
     stored = FORMS[form]
     path = tmp_path_factory.mktemp("ranges") / "a.bz2"
@@ -224,7 +224,7 @@ def test_the_end_of_the_file(tmp_path: Path, stored: bytes, expected: tuple[str,
 
 
 @given(at=st.integers(10, len(FORMS["streams of several blocks"]) - 1), flip=st.integers(1, 255))
-@examples(40)
+@examples(20)
 def test_one_changed_byte_is_told_or_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
 ) -> None:

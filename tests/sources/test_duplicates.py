@@ -171,7 +171,7 @@ def in_order(texts: list[str], files: int) -> list[str]:
 TEXTS = st.lists(st.lists(st.sampled_from([LONG, OTHER, SHORT]), min_size=1, max_size=4).map("\n\n".join), max_size=8)
 
 
-@examples(20)
+@examples(12)
 @given(TEXTS, st.sampled_from([30, 200, 10_000]), st.integers(1, 2))
 def test_any_documents(tmp_path_factory, texts, shard_bytes, files):
     read = in_order(texts, files)
@@ -184,7 +184,7 @@ def test_any_documents(tmp_path_factory, texts, shard_bytes, files):
     assert ledger.filtered.total() == len(read) - len(kept)
 
 
-@examples(20)
+@examples(12)
 @given(TEXTS, st.sampled_from([30, 200, 10_000]), st.integers(1, 2))
 def test_any_paragraphs(tmp_path_factory, texts, shard_bytes, files):
     folder = tmp_path_factory.mktemp("paragraphs")

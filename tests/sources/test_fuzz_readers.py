@@ -413,7 +413,7 @@ SITE = Site(namespaces={"Special": -1, "User": 2, "Help": 12})
 
 
 @given(MUTATIONS, st.lists(st.sampled_from(TOKENS), max_size=40))
-@examples(400)
+@examples(200)
 def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, bytes]], tokens: list[bytes]) -> None:
     raw = (mutated(ASTRONOMER.encode(), mutations) + b"".join(tokens)).decode("utf-8", "replace")
     wikitext = raw.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -429,7 +429,7 @@ def test_any_markup_gives_text_and_links(mutations: list[tuple[str, int, int, by
 
 
 @given(MUTATIONS, st.lists(st.sampled_from(TOKENS), max_size=40))
-@examples(400)
+@examples(200)
 def test_any_html_gives_text_and_links(mutations: list[tuple[str, int, int, bytes]], tokens: list[bytes]) -> None:
     raw = (mutated(HTML.encode(), mutations) + b"".join(tokens)).decode("utf-8", "replace")
     with cpu_limit():

@@ -350,7 +350,7 @@ def test_the_same_bytes_in_any_order_and_the_same_rows_in_any_shards(tmp_path, m
     kept, hashes = [], []
     for name, order, shard_bytes in (("a", 1, 900), ("b", -1, 900), ("c", 1, 300), ("d", 1, 100_000)):
         flags = (f"--dedup={dedup}", "--near-jaccard=0.6", f"--shard-bytes={shard_bytes}")
-        build = build_of(tmp_path / name, many(24), *flags, files=3)
+        build = build_of(tmp_path / name, many(20), *flags, files=3)
         run_inline(build, order=order)
         manifest = read_manifest(build.output)
         kept.append((rows(build.output), duplicates(build.output)))

@@ -387,7 +387,7 @@ def test_long_statements_in_many_windows(tmp_path: Path):
     assert facts(path) == [target(n, f"T'{n} ,(") for n in range(3, 60_000, 3)] * 2
 
 
-@examples(200)
+@examples(100)
 @given(st.sampled_from(sorted(COLUMNS)), st.lists(st.tuples(st.floats(0, 0.9999), st.integers(0, 255)), max_size=4))
 def test_mutated_dumps_are_read_or_refused(tmp_path_factory, table, changes):
     rows = {

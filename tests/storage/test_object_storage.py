@@ -15,6 +15,7 @@ import jobs
 import pytest
 from stores import BUCKET, Store, assert_hidden
 
+from schemas import check
 from schemas.storage.errors import StorageError
 from schemas.storage.folder import AtomicFile, Folder
 from transforms.sources.inputs import InputError, RawFiles, resolve_inputs
@@ -212,9 +213,8 @@ def test_the_same_bytes_as_on_a_disk(
         here, there = json.loads(found[name]), json.loads(local[name])
         assert {**here, "run": None} == {**there, "run": None}
     assert pending(store, "out/") == []
-    checked = jobs.check(*(store.address(f"out/c{each}") for each in jobs.DATASETS))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert f"offsets agree with {store.address('out/c-documents')}" in checked.stdout
+    assert check.main([store.address(f"out/c{each}") for each in jobs.DATASETS]) == 0
+    assert f"offsets agree with {store.address('out/c-documents')}" in capsys.readouterr().out
 
 
 @pytest.mark.heavy

@@ -41,6 +41,8 @@ Operation(name='unchanged', granularity='unchanged', share=0.5)]
     groups = [*group.values()]
     own = {name: shares.get(group[name], 0.0) / groups.count(group[name]) for name in group}
     total = sum(own.values())
+    if not total - own[UNCHANGED] > 0:
+        raise ValueError("no operation has a share")
     return [Operation(name, granularity[name], share / total) for name, share in own.items() if share > 0]
 
 

@@ -40,7 +40,14 @@ class Characters(NamedTuple):
         begins = np.ones(len(data) + 1, bool)
         begins[:-1] = (found & Trait.JOINS_PREVIOUS) == 0
         sizes = 2 + (codes >= 0x800) + (codes >= 0x10000)
-        after = (lead + sizes)[(found[lead] & Trait.JOINS_NEXT) != 0]
+        begins_phrase = np.zeros(len(data) + 1, bool)
+        begins_phrase[edges] = True
+        joins = (found[lead] & Trait.JOINS_NEXT) != 0
+        goes_on = ((found[lead] & Trait.JOINS_PREVIOUS) != 0) & ~begins_phrase[lead]
+        goes_on[1:] &= lead[1:] == (lead + sizes)[:-1]
+        while (more := ~joins[1:] & goes_on[1:] & joins[:-1]).any():  # a mark on what joins the next
+            joins[1:] |= more
+        after = (lead + sizes)[joins]
         begins[after] = False
         begins[:-1] |= (found & Trait.SPACE) != 0
         begins[edges] = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.options import BadValue, count, option, some_of
+from schemas.options import BadValue, count, option, share, some_of
 from transforms.augmentation.registry import ALWAYS, CODE, FROM_PAIRS, GRANULARITIES, OPERATIONS, UNCHANGED
 
 SCHEMES = {"paper": dict.fromkeys(GRANULARITIES, 1.0), "code": CODE}
@@ -44,8 +44,7 @@ class DrawRules:
         takes=count,
         metavar="N",
         help="augmentations of each phrase",
-        more="One for each epoch of the paper's training",
-        source="PEARL, appendix",
+        more="PEARL trains for 2 epochs",
     )
     operations: tuple[str, ...] | None = option(
         None,
@@ -59,7 +58,7 @@ class DrawRules:
         takes=_scheme,
         metavar="NAME",
         help="how they are drawn: paper, code, or shares such as character=.2,synonym=.3,unchanged=.05",
-        source="PEARL, section 3.3",
+        source="PEARL",
     )
     paraphrases: str | None = option(
         None,
@@ -84,6 +83,19 @@ class AugmenterOptions:
     swap: str = option(
         "adjacent",
         choices=("adjacent", "any"),
-        help="which tokens change places: the paper's adjacent ones, or any two, as in its code",
-        source="PEARL, section 3.3",
+        help="which tokens change places: adjacent ones, as in the paper, or any two, as in its code",
+        source="PEARL",
+    )
+    vectors: str | None = option(
+        None,
+        metavar="NAME",
+        help="the vectors of nearest_word: a spaCy pipeline, or a text file as word2vec, GloVe and fastText have it",
+    )
+    min_cosine: float = option(
+        0.8, takes=share, metavar="X", help="how near the vectors of two words are for nearest_word"
+    )
+    masked_lm: str = option(
+        "google-bert/bert-base-uncased",
+        metavar="NAME",
+        help="the masked language model of contextual: a folder, or a name on the Hugging Face hub",
     )

@@ -36,6 +36,11 @@ _OPERATIONS = {
     "keyboard": _Listed(CHARACTER, "characters", "Keyboard", "min_word_letters"),
     "swap_tokens": _Listed(TOKEN, "tokens", "SwapTokens", "swap"),
     "synonym": _Listed(TOKEN, "synonyms", "Synonym"),
+    "nearest_word": _Listed(TOKEN, "vectors", "NearestWord", "min_cosine", "vectors", always=False),
+    "contextual": _Listed(TOKEN, "contextual", "Contextual", places="masked_lm", always=False),
+    "nlpaug_keyboard": _Listed(CHARACTER, "nlpaug_augmenters", "Keyboard", always=False),
+    "nlpaug_ocr": _Listed(CHARACTER, "nlpaug_augmenters", "Ocr", always=False),
+    "nlpaug_spelling": _Listed(TOKEN, "nlpaug_augmenters", "Spelling", always=False),
     "paraphrase": _Listed(PHRASE, "paraphrases", "Paraphrase", "candidates", always=False),
 }
 

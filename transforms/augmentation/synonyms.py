@@ -46,7 +46,7 @@ _LEAST_ALIKE = 0.8
 _LONGEST_LEMMA = 4
 _CACHED = 1 << 16
 
-_FUNCTION = frozenset().union(
+FUNCTION_WORDS = frozenset().union(
     lexicon.DETERMINERS,
     lexicon.PRONOUNS,
     lexicon.NUMBER_WORDS,
@@ -132,7 +132,7 @@ class Synonyms:
             start, end = words[place].start, words[place + size - 1].end
             if words[place].kind == "content" and (synonyms := self._fitting(words, place, size)):
                 shown = phrase[start:end]
-                found.append(Replaceable(start, end, tuple(_in_case_of(shown, each) for each in synonyms)))
+                found.append(Replaceable(start, end, tuple(in_case_of(shown, each) for each in synonyms)))
             place += size
         return tuple(found)
 
@@ -244,7 +244,7 @@ class Synonyms:
 
     def _usable(self, synonym: str, lemma: str, part: str) -> bool:
         """Whether a synonym is as plain a word as the lemma, mostly of that part of speech, and no other form of it."""
-        if not _LEMMA.fullmatch(synonym) or synonym in _FUNCTION or {synonym, lemma} in _NOT_SYNONYMS:
+        if not _LEMMA.fullmatch(synonym) or synonym in FUNCTION_WORDS or {synonym, lemma} in _NOT_SYNONYMS:
             return False
         if any(sign in synonym and sign not in lemma for sign in " -"):
             return False
@@ -252,8 +252,8 @@ class Synonyms:
             return False
         if difflib.SequenceMatcher(None, synonym, lemma, autojunk=False).ratio() >= _LEAST_ALIKE:
             return False
-        if part == NOUN and synonym not in self._inflection.forms(synonym, part):
-            return False  # the plural of another lemma: "receipts"
+        if synonym not in self._inflection.forms(synonym, part):
+            return False  # a form of another lemma: "receipts"
         parts = self._parts(synonym)
         return parts[part] >= LEAST_OF_WORD * sum(parts.values())
 
@@ -270,7 +270,7 @@ def _words(phrase: str) -> Iterator[Word]:
         text = word.lower()
         # One capital letter, at the beginning, may be that of a sentence.
         named = word != text and (token.start() > 0 or capitals > 1 or len(phrase) == len(token[0]) or word.isupper())
-        kind = "other" if named else "function" if text in _FUNCTION or len(text) < 3 else "content"
+        kind = "other" if named else "function" if text in FUNCTION_WORDS or len(text) < 3 else "content"
         yield Word(start, end, text, kind, bool(found["rest"]))
 
 
@@ -299,7 +299,7 @@ def _share(senses: tuple[Sense, ...], synsets: set[tuple[str, int]]) -> float:
     return sum(weight for each, weight in zip(senses, weights, strict=True) if each.synset in synsets) / sum(weights)
 
 
-def _in_case_of(shown: str, text: str) -> str:
+def in_case_of(shown: str, text: str) -> str:
     if len(shown) > 1 and shown.isupper():
         return text.upper()
     return text[0].upper() + text[1:] if shown[0].isupper() else text

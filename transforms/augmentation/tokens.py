@@ -44,6 +44,7 @@ class SwapTokens(Augmenter):
             sites[first[1:][np.diff(first) > 0] - 1] = False
             one = choose(sites, first, seeds)
             known, other = one >= 0, np.minimum(one + 1, len(start) - 1)
+        known &= ~found.has(Trait.JOINS_PREVIOUS)[edge[token]][one]  # a mark that begins a phrase would join a blank
         pieces = start[other], stop[other], stop[one], start[other], start[one], stop[one]
         swapped = replaced(found.data, found.edges, known, start[one], stop[other], found.data, *pieces)
         return pc.if_else(pc.equal(swapped, phrases), pa.scalar(None, pa.string()), swapped)

@@ -41,6 +41,10 @@ _ENDINGS = {
 _MARKER = re.compile(r"\((a|p|ip)\)$")
 
 
+Key = tuple[str, int]
+"""A synset: the part of speech and the place in its file."""
+
+
 class Member(NamedTuple):
     """A word of a synset.
 
@@ -54,11 +58,14 @@ class Member(NamedTuple):
 
 
 class Sense(NamedTuple):
-    """A sense of a word: its synset's members, and how often the word has this sense in WordNet's tagged texts."""
+    """A sense of a word: its synset's members, the synsets of contrary and of broader meaning, and how often the word
+    has this sense in WordNet's tagged texts.
+    """
 
-    synset: tuple[str, int]
+    synset: Key
     members: tuple[Member, ...]
-    antonyms: tuple[tuple[str, int], ...]
+    antonyms: tuple[Key, ...]
+    broader: tuple[Key, ...]
     occurrences: int
 
 
@@ -123,8 +130,8 @@ def _exceptions(content: bytes) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[tuple[str, int], ...]]:
-    """The members and the antonyms of the synset there."""
+def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[Key, ...], tuple[Key, ...]]:
+    """The members of the synset there, its antonyms and the broader ones."""
     fields = data[offset : data.index(b"|", offset)].decode().split()
     after = 4 + 2 * int(fields[3], 16)
     pointers_end = after + 1 + 4 * int(fields[after])
@@ -137,9 +144,10 @@ def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[tuple[s
         marker = _MARKER.search(each)
         lemma = _MARKER.sub("", each).replace("_", " ")
         members.append(Member(lemma, marker[1] if marker else "", frames.get(place, ())))
-    pointers = (fields[each : each + 3] for each in range(after + 1, pointers_end, 4))
-    antonyms = [(ADJECTIVE if pos == "s" else pos, int(target)) for symbol, target, pos in pointers if symbol == "!"]
-    return tuple(members), tuple(antonyms)
+    pointers: dict[str, list[Key]] = {"!": [], "@": []}
+    for symbol, target, pos in (fields[each : each + 3] for each in range(after + 1, pointers_end, 4)):
+        pointers.setdefault(symbol, []).append((ADJECTIVE if pos == "s" else pos, int(target)))
+    return tuple(members), tuple(pointers["!"]), tuple(pointers["@"])
 
 
 # ---- Where the files are

@@ -13,7 +13,7 @@ def load_encoder(name: str, *, prefix: str = "", precision: str = "float32") -> 
     """An encoder: a folder, or a name on the hub. UserError if it, or a library, is missing."""
     files = find_encoder(name)
     identity = encoder_identity(name)
-    module = importlib.import_module("transforms.encoders.torch_encoders")
+    module = importlib.import_module("transforms.encoders.transformers_encoders")
     try:
         encoder: Encoder = (module.TorchEncoder if files.pooling else module.WrappedEncoder)(
             files, identity, prefix=prefix, precision=precision

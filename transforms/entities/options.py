@@ -27,6 +27,11 @@ class EntityOptions:
         metavar="NAME=VALUE",
         help="an option of that finder (docs/entities.md); may be repeated",
     )
+    keep_uncapitalised: bool = option(
+        False,
+        help="keep entities without a capital",
+        more="Without it, those of the types of names are left out: nearly all are common nouns",
+    )
 
     def settings(self) -> Settings:
         """All options of the finder, sorted by name."""

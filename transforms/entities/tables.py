@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.kinds.entities import ENTITIES
+from schemas.terms import NAME_TYPES
 from transforms.entities.interface import Entity, Words
 
 SENTENCE_COLUMNS = ("sentence_id", "start_char", "text", "tokens")
@@ -17,22 +18,40 @@ SENTENCE_COLUMNS = ("sentence_id", "start_char", "text", "tokens")
 
 
 def read_words(sentences: pa.Table) -> list[Words]:
-    """The words of each sentence: the tokens of its dataset, and whether anything stands between them and the next."""
+    """The words of each sentence: the tokens of its dataset, and whether anything stands between them and the next.
+
+    Verse begins its lines with a capital, and a recogniser takes it for that of a name ("Forest of the night" after a
+    line break). A word that begins a line within a sentence, and has not the tag of a name, begins with a small letter.
+    """
     tokens = sentences.column("tokens").combine_chunks()
     edges = np.concatenate([[0], np.cumsum(pc.list_value_length(tokens).to_numpy().astype(np.int64))])
-    starts, ends = (tokens.flatten().field(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
+    items = tokens.flatten()
+    starts, ends = (items.field(name).to_numpy().astype(np.int64) for name in ("start_char", "end_char"))
     space_after = np.zeros(len(starts), dtype=bool)
     space_after[:-1] = starts[1:] > ends[:-1]
     space_after[edges[1:][np.diff(edges) > 0] - 1] = False
     shift = np.repeat(sentences.column("start_char").to_numpy().astype(np.int64), np.diff(edges))
     places = list(zip((starts - shift).tolist(), (ends - shift).tolist(), strict=True))
     spaces = space_after.tolist()
-    return [
-        Words([text[start:end] for start, end in places[first:last]], spaces[first:last])
-        for text, (first, last) in zip(
-            sentences.column("text").to_pylist(), itertools.pairwise(edges.tolist()), strict=True
-        )
-    ]
+    found = []
+    for text, (first, last) in zip(
+        sentences.column("text").to_pylist(), itertools.pairwise(edges.tolist()), strict=True
+    ):
+        words = [text[start:end] for start, end in places[first:last]]
+        if "\n" in text:
+            tags = items.field("tag").slice(first, last - first).to_pylist()
+            for place in range(1, len(words)):
+                between = text[places[first + place - 1][1] : places[first + place][0]]
+                if "\n" in between and tags[place] and not tags[place].startswith("NNP"):
+                    words[place] = words[place][:1].lower() + words[place][1:]
+        found.append(Words(words, spaces[first:last]))
+    return found
+
+
+def is_uncapitalised(words: Sequence[str], entity: Entity) -> bool:
+    """Whether an entity has the type of a name, small letters, and no capital: nearly always a common noun."""
+    text = "".join(words[entity.start_token : entity.end_token])
+    return entity.type in NAME_TYPES and text == text.lower() != text.upper()
 
 
 def groups(sentences: Sequence[Words], tokens: int) -> Iterator[Sequence[Words]]:

@@ -16,6 +16,7 @@ from transforms.entities import identities
 from transforms.entities.interface import Entity, Words, types_of
 from transforms.entities.tags import OUTSIDE, spans, tags_of
 from transforms.hub import locate_model
+from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
 
 POSITIONS = 514
@@ -123,16 +124,8 @@ def _tokenizer(folder: str) -> Any:
 
 def _classifier(folder: str) -> Any:
     """The model in single precision; ValueError if it has no trained classifier of tokens."""
-    logging = transformers.utils.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
+    with quiet_transformers():
         model, loaded = transformers.AutoModelForTokenClassification.from_pretrained(folder, output_loading_info=True)
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
     if missing := sorted(loaded["missing_keys"]):
         raise ValueError(f"the model in {folder} is no token classifier: it has no weights for {', '.join(missing)}")
     return model.float().eval()

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-_loop = njit(nogil=True, error_model="numpy")
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_loop: Any = njit(nogil=True, error_model="numpy")
+_inner: Any = njit(nogil=True, error_model="numpy")
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -84,6 +84,8 @@ def bags_to_each(characters, edges, bin_of, bits, first_bit):
 @_inner
 def _least_common(both, bound, above):
     """The least length of a common subsequence for a similarity of `bound`, or `above` it; `both`: the two lengths."""
+    if both == 0:
+        return 1
     least = np.int64(bound * both / 2)
     while least > 0 and (2 * (least - 1) / both > bound or (not above and 2 * (least - 1) / both == bound)):
         least -= 1
@@ -157,39 +159,45 @@ def _common_short(found, n, length, characters, edges, masks, m, common):
 
 
 @_inner
-def _common_long(found, n, length, characters, edges, row, slots, common):
-    """The same for a row of any length, in several words. `slots`, zeros for all characters, is left as it was."""
-    m = len(row)
+def _masks_long(row, slots, masks):
+    """For each character of a row its places as bits, in several words: `masks[slots[character], word]`.
+
+    Slot 0 is for characters that the row does not have.
+    """
+    last = 0
+    for place in range(len(row)):
+        character = row[place]
+        if slots[character] == 0:
+            last += 1
+            slots[character] = last
+            masks[last] = 0
+        masks[slots[character], place >> 6] |= ONE << np.uint64(place & 63)
+
+
+@_inner
+def _common_long(found, n, length, characters, edges, slots, masks, m, common):
+    """The same for a row of any length."""
     words = (m + 63) // 64
-    masks = np.zeros((m + 1, words), np.uint64)
-    n_slots = 0
-    for place in range(m):
-        if slots[row[place]] == 0:
-            n_slots += 1
-            slots[row[place]] = n_slots
-        masks[slots[row[place]], place >> 6] |= ONE << np.uint64(place & 63)
     state = np.empty(words, np.uint64)
     for n_th in range(n):
         state[:] = ALL
-        start = edges[found[n_th]]
-        for place in range(start, start + length):
-            slot = slots[characters[place]]
+        column = characters[edges[found[n_th]] : edges[found[n_th]] + length]
+        for place in range(length):
+            slot = slots[column[place]]
             if slot == 0:
                 continue
             carry = np.uint64(0)
             for word in range(words):
-                v = state[word]
-                own = v & masks[slot, word]
-                added = v + own
-                sum_ = added + carry
-                carry = np.uint64(added < v) | np.uint64(sum_ < added)
-                state[word] = sum_ | (v - own)
+                before = state[word]
+                both = before & masks[slot, word]
+                added = before + both
+                carried = added + carry
+                carry = np.uint64(added < before) | np.uint64(carried < added)
+                state[word] = carried | (before - both)
         common[n_th] = 0
         for word in range(words):
             own = ALL if m - 64 * word >= 64 else (ONE << np.uint64(m - 64 * word)) - ONE
             common[n_th] += _popcount(~state[word] & own)
-    for place in range(m):
-        slots[row[place]] = 0
 
 
 @_inner
@@ -223,53 +231,64 @@ def _offer(row, similarity, place, hi, lo, best):
 
 
 @_loop
-def search(rows, order, columns, runs, min_similarity, best, masks, slots):
-    """Offer all columns of `runs` to the rows `order`; the fields are those of `neighbours.py`.
+def search(rows, order, columns, blocks, min_similarity, best, masks, slots):
+    """Offer all columns to the rows `order`; the fields are those of `neighbours.py`, `blocks` the order of the blocks.
 
     A column is passed over only if its length, its bag or its halves' bags show that it is too far for the row: not
-    above `min_similarity`, or, when the row has all its neighbours, below the worst of them.
+    above `min_similarity`, or, when the row has all its neighbours, below the worst of them. `masks` and `slots` are
+    zeros for all characters, and are again at the end.
     """
     most = best.similarity.shape[1]
+    size = columns.block_size
+    flags, found, common = np.empty(size, np.bool_), np.empty(size + 3, np.int64), np.empty(size + 3, np.int64)
     longest = 0
-    for run in range(len(runs)):
-        longest = max(longest, runs[run, 1] - runs[run, 0])
-    flags, found, common = np.empty(longest, np.bool_), np.empty(longest + 3, np.int64), np.empty(longest + 3, np.int64)
-    for run in range(len(runs)):
-        start, end, length, beyond = runs[run]
-        half, edges = length // 2, columns.edges[start:end]
-        bags, first, second = columns.bag[start:end], columns.first_half[start:end], columns.second_half[start:end]
+    for row in order:
+        longest = max(longest, rows.edges[row + 1] - rows.edges[row])
+    long_masks = np.zeros((longest + 1, (longest + 63) // 64), np.uint64)
+    for block in blocks:
         for row in order:
             row_start, m = rows.edges[row], rows.edges[row + 1] - rows.edges[row]
-            if m == 0 or length == 0:
-                continue
-            full = best.found[row] == most
-            bound = best.similarity[row, best.worst[row]] if full else min_similarity
-            least = _least_common(m + length, bound, not full)
-            if least > min(m, length):
-                continue
-            # Characters for which the bins have no bit left differ by this at least.
-            bag = rows.bag[row]
-            far = m + length - 2 * least - abs(m - _popcount(bag) - beyond)
-            n = _by_bags(bag, bags, far, flags, found)
-            if n == 0:
-                continue
+            characters, bag = rows.characters[row_start : row_start + m], rows.bag[row]
             before = rows.before[row_start + row : row_start + row + m + 1]
             after = rows.after[row_start + row : row_start + row + m + 1]
-            lowest, highest = max(0, least - (length - half)), min(m, m - (least - half))
-            n = _by_halves(found, n, first, second, before, after, lowest, highest, length - least)
-            if n == 0:
-                continue
-            characters = rows.characters[row_start : row_start + m]
-            if m <= 64:
-                for place in range(m):
-                    masks[characters[place]] |= ONE << np.uint64(place)
-                _common_short(found, n, length, columns.characters, edges, masks, m, common)
+            has_masks = False
+            for run in range(columns.blocks[block], columns.blocks[block + 1]):
+                start, end, length, beyond = columns.runs[run]
+                full = best.found[row] == most
+                bound = best.similarity[row, best.worst[row]] if full else min_similarity
+                least = _least_common(m + length, bound, not full)
+                if least > min(m, length):
+                    continue
+                # Characters for which the bins have no bit left differ by this at least.
+                far = m + length - 2 * least - abs(m - _popcount(bag) - beyond)
+                n = _by_bags(bag, columns.bag[start:end], far, flags, found)
+                if n == 0:
+                    continue
+                half = length // 2
+                first, second = columns.first_half[start:end], columns.second_half[start:end]
+                lowest, highest = max(0, least - (length - half)), min(m, m - (least - half))
+                n = _by_halves(found, n, first, second, before, after, lowest, highest, length - least)
+                if n == 0:
+                    continue
+                if not has_masks:
+                    has_masks = True
+                    if m <= 64:
+                        for place in range(m):
+                            masks[characters[place]] |= ONE << np.uint64(place)
+                    else:
+                        _masks_long(characters, slots, long_masks)
+                edges = columns.edges[start:end]
+                if m <= 64:
+                    _common_short(found, n, length, columns.characters, edges, masks, m, common)
+                else:
+                    _common_long(found, n, length, columns.characters, edges, slots, long_masks, m, common)
+                for n_th in range(n):
+                    column = start + found[n_th]
+                    if common[n_th] >= least and columns.place[column] != rows.place[row]:
+                        similarity = 2 * common[n_th] / (m + length)
+                        hi, lo = columns.key_hi[column], columns.key_lo[column]
+                        _offer(row, similarity, columns.place[column], hi, lo, best)
+            if has_masks:
                 for place in range(m):
                     masks[characters[place]] = 0
-            else:
-                _common_long(found, n, length, columns.characters, edges, characters, slots, common)
-            for n_th in range(n):
-                column = start + found[n_th]
-                if common[n_th] >= least and columns.place[column] != rows.place[row]:
-                    similarity = 2 * common[n_th] / (m + length)
-                    _offer(row, similarity, columns.place[column], columns.key_hi[column], columns.key_lo[column], best)
+                    slots[characters[place]] = 0

@@ -38,11 +38,19 @@ class Negatives(NamedTuple):
     filtered: Counter[str]
 
 
-def hard_negatives(phrases: Sequence[str], candidates: Candidates, rules: HardNegativeRules) -> Negatives:
-    """The hard negatives among candidates of `phrases`, by the number of their owner."""
-    owner, similarity = candidates.owner, candidates.edit_similarity
-    cosine = scaled(candidates.cosine, owner) if rules.cosine == "scaled" else candidates.cosine
-    difference = (similarity.astype(np.float64) - cosine).astype(np.float32)
+def hard_negatives(
+    phrases: Sequence[str], candidates: Candidates, rules: HardNegativeRules, *, mean: float = 0.0
+) -> Negatives:
+    """The hard negatives among candidates of `phrases`, by the number of their owner.
+
+    `mean` is the mean cosine of all pairs of phrases, for centred cosines.
+    """
+    owner, cosine = candidates.owner, candidates.cosine
+    if rules.cosine == "scaled":
+        cosine = scaled(cosine, owner)
+    elif rules.cosine == "centred":
+        cosine = centred(cosine, mean)
+    difference = (candidates.edit_similarity.astype(np.float64) - cosine).astype(np.float32)
     left = np.flatnonzero(difference > np.float32(rules.min_difference))
     filtered = Counter(below_difference=len(owner) - len(left))
     if not rules.keep_variants:
@@ -54,6 +62,15 @@ def hard_negatives(phrases: Sequence[str], candidates: Candidates, rules: HardNe
     best = places_in_runs(run_begins(owner[left])) < rules.negatives
     filtered["beyond_top_k"] += len(left) - int(best.sum())
     return Negatives(left[best], difference[left[best]], filtered)
+
+
+def centred(cosine: F32, mean: float) -> F32:
+    """The cosines, moved so that the mean of all pairs is 0 and 1 stays 1.
+
+    >>> centred(np.array([0.8, 0.9, 1], np.float32), 0.8).round(2)
+    array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return ((cosine.astype(np.float64) - mean) / max(1 - mean, 1e-6)).astype(np.float32)
 
 
 def scaled(cosine: F32, owner: I64) -> F32:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.errors import UserError
-from transforms.arrays import I64, U8, U64, places_in_runs, run_begins
+from transforms.arrays import I64, U8, U64, run_begins
 from transforms.negatives.options import NeighbourRules
 from transforms.phrases.counting import phrase_keys
 
@@ -32,7 +32,7 @@ BINS = 48
 BITS = 64
 SAMPLE = 20_000
 """Phrases from which the bits of the bins are chosen. They change how long it takes, not what is found."""
-COLUMNS_A_RUN = 4096
+COLUMNS_A_BLOCK = 4096
 """Columns that stay in the cache while all rows of a group look at them."""
 ROWS_A_GROUP = 256
 
@@ -113,6 +113,7 @@ class Columns(NamedTuple):
     """Phrases that may be neighbours, in order of their lengths and of what their bags do not hold.
 
     `runs` [runs, 4]: where some of one length begin and end, their length, and their characters beyond their bags.
+    `blocks` [blocks + 1]: the runs of each block, and `block_size` is the most columns of one.
     """
 
     characters: U32
@@ -124,6 +125,8 @@ class Columns(NamedTuple):
     key_hi: U64
     key_lo: U64
     runs: I64
+    blocks: I64
+    block_size: int
     bins: Bins
 
 
@@ -135,8 +138,9 @@ def columns_of(phrases: pa.Array, first_place: int) -> Columns:
     beyond = length - compiled.sizes(compiled.bags(texts.characters, texts.edges[:-1], texts.edges[1:], *bins))
     order = np.lexsort((beyond, length))
     length, beyond, texts = length[order], beyond[order], texts.take(order)
-    in_run = places_in_runs(run_begins(length, beyond))
-    starts = np.flatnonzero(in_run % COLUMNS_A_RUN == 0)
+    begins = run_begins(length, beyond)
+    begins[::COLUMNS_A_BLOCK] = True
+    starts = np.flatnonzero(begins)
     start, middle, end = texts.edges[:-1], texts.edges[:-1] + length // 2, texts.edges[1:]
     key_hi, key_lo = phrase_keys(phrases)
     return Columns(
@@ -149,6 +153,8 @@ def columns_of(phrases: pa.Array, first_place: int) -> Columns:
         key_hi[order],
         key_lo[order],
         np.stack([starts, np.append(starts[1:], len(length)), length[starts], beyond[starts]], axis=1),
+        np.append(np.flatnonzero(starts % COLUMNS_A_BLOCK == 0), len(starts)),
+        min(COLUMNS_A_BLOCK, len(length)),
         bins,
     )
 
@@ -189,6 +195,7 @@ class Search:
         key_hi, key_lo = np.zeros((2, *shape), np.uint64)
         found, worst = np.zeros((2, len(phrases)), np.int64)
         self._best = Best(np.zeros(shape), np.zeros(shape, np.int64), key_hi, key_lo, found, worst)
+        self._masks, self._slots = np.zeros(CHARACTERS, np.uint64), np.zeros(CHARACTERS, np.int32)
         self._groups_done = 0
 
     def among(self, columns: Columns) -> None:
@@ -197,14 +204,14 @@ class Search:
         bag = compiled.bags(texts.characters, texts.edges[:-1], texts.edges[1:], *bins)
         before, after = compiled.bags_to_each(texts.characters, texts.edges, *bins)
         rows = Rows(texts.characters, texts.edges, bag, before, after, self._place)
-        masks, slots = np.zeros(CHARACTERS, np.uint64), np.zeros(CHARACTERS, np.int32)
         length = np.diff(texts.edges)
+        length_of_block = columns.runs[columns.blocks[:-1], 2]
         for number, group in enumerate(self._groups(length)):
             self._groups_done = number
             # The nearest lengths first: the sooner a row has good neighbours, the more is passed over.
-            nearest = np.argsort(np.abs(columns.runs[:, 2] - length[group].mean()), kind="stable")
-            runs, least = columns.runs[nearest], self._rules.min_edit_similarity
-            compiled.search(rows, group, columns, runs, least, self._best, masks, slots)
+            nearest = np.argsort(np.abs(length_of_block - length[group].mean()), kind="stable")
+            least = self._rules.min_edit_similarity
+            compiled.search(rows, group, columns, nearest, least, self._best, self._masks, self._slots)
 
     def _groups(self, length: I64) -> list[I64]:
         """Rows of about one length."""

@@ -32,7 +32,7 @@ class NeighbourRules:
     )
 
 
-COSINES = ("scaled", "plain")
+COSINES = ("centred", "scaled", "plain")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ class HardNegativeRules:
         help="keep neighbours whose edit similarity exceeds the cosine of their embeddings by more than D",
         source="PEARL's code",
     )
-    cosine: str = option("scaled", choices=COSINES, help="the cosine that counts")
+    cosine: str = option(
+        "centred",
+        choices=COSINES,
+        help="the cosine that counts: 0 is the mean of all pairs of phrases, or the lowest of the row; or as it is",
+        more="PEARL's code takes scaled. See [Which cosine](#which-cosine)",
+    )
     keep_variants: bool = option(
         False, help="keep neighbours that differ in spelling, hyphens, inflection or articles only"
     )

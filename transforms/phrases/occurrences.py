@@ -89,7 +89,9 @@ def find_occurrences(sentences: pa.Table, tokens: Tokens, rules: PhraseRules) ->
             empty &= ~found.only(pronoun)
         found.keep(~empty, "function_words")
     short = found.only(count | (words.letters < rules.min_letters)) & ~found.only(count)
-    found.keep(~(short | found.only(words.letters == 0)), "too_short")
+    if not rules.drop_numbers:
+        short |= found.only(words.letters == 0)  # "$"
+    found.keep(~short, "too_short")
     if rules.max_tokens:
         found.keep(found.end - found.start <= rules.max_tokens, "too_long")
     if rules.drop_clauses:

@@ -1,0 +1,171 @@
+"""Augmentations: phrases a CPU second of each operation, beside nlpaug's equivalent, and of the whole command.
+
+    python -m benchmarks.augment --phrases out/phrases --json augment.json
+
+The phrases are in order of hash; ours gets all of them in batches as the command makes them, nlpaug the first `--few`
+in one call. Each is timed `--times` times, in turns, in one process for each operation, with one thread; the figures
+are medians. nlpaug (1.1.11, not a dependency: the extra `augment`) is set to one edit of a phrase, and to letters of
+lower case where it inserts. "changed" is the share of phrases that come out changed. MiB are what the process takes
+beyond its libraries and the phrases.
+
+At the end the command makes two draws of all phrases: seconds, phrases/s and memory of its stages in one process.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from statistics import median
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from benchmarks import harness
+from schemas.manifest import read_manifest
+from schemas.storage.folder import Folder
+from schemas.storage.parquet import read_parquet
+from transforms.arrays import U64, mix64
+from transforms.augmentation.options import AugmenterOptions
+from transforms.augmentation.registry import load_augmenter
+
+BATCH = 1 << 14
+
+Figures: TypeAlias = dict[str, float]
+
+
+def of_characters(action: str) -> Any:
+    from nlpaug.augmenter import char
+
+    kinds = {"include_upper_case": False, "include_numeric": False, "spec_char": ""} if action == "insert" else {}
+    return char.RandomCharAug(action=action, aug_char_max=1, aug_word_max=1, min_char=4, **kinds)
+
+
+def of_keyboard() -> Any:
+    from nlpaug.augmenter import char
+
+    letters = {"include_special_char": False, "include_numeric": False, "include_upper_case": False}
+    return char.KeyboardAug(aug_char_max=1, aug_word_max=1, min_char=4, **letters)
+
+
+def of_tokens() -> Any:
+    from nlpaug.augmenter import word
+
+    return word.RandomWordAug(action="swap", aug_max=1)
+
+
+EQUIVALENTS: dict[str, Callable[[], Any]] = {
+    "swap_characters": partial(of_characters, "swap"),
+    "drop_character": partial(of_characters, "delete"),
+    "insert_character": partial(of_characters, "insert"),
+    "keyboard": of_keyboard,
+    "swap_tokens": of_tokens,
+}
+"""What makes nlpaug's equivalent of an operation."""
+
+
+def read_phrases(place: str, most: int) -> list[str]:
+    """Phrases of a dataset, in order of hash."""
+    folder = Folder(place)
+    texts: list[str] = []
+    for shard in read_manifest(folder).shards:
+        texts += read_parquet(folder, shard.path, ["phrase"]).column("phrase").to_pylist()
+    return sorted(texts, key=lambda text: xxhash.xxh3_64_intdigest(text.encode()))[:most]
+
+
+def measure(operation: str, texts: Sequence[str], few: int, times: int) -> dict[str, Figures]:
+    """An operation, ours and nlpaug's, in turns."""
+    phrases, part = pa.array(texts, pa.string()), list(texts[:few])
+    augmenter = load_augmenter(operation, vars(AugmenterOptions()))
+    augmenter.augment(phrases.slice(0, 100), np.arange(100, dtype=np.uint64))  # what is loaded at the first use
+    theirs = EQUIVALENTS[operation]() if find_spec("nlpaug") else None
+    speeds: dict[str, list[tuple[float, float]]] = {"ours": [], "nlpaug": []}
+    memory = 0
+    for turn in range(times):
+        with harness.Meter(interval=0.05) as meter:
+            began = time.process_time()
+            same = 0
+            for first in range(0, len(phrases), BATCH):
+                batch = phrases.slice(first, BATCH)
+                same += augmenter.augment(batch, _seeds(turn, first, len(batch))).null_count
+            seconds = time.process_time() - began
+        memory = max(memory, meter.added)
+        speeds["ours"].append((len(texts) / seconds, 1 - same / len(texts)))
+        if theirs is not None:
+            began = time.process_time()
+            found = theirs.augment(part)
+            seconds = time.process_time() - began
+            changed = sum(after != text for text, after in zip(part, found, strict=True))
+            speeds["nlpaug"].append((len(part) / seconds, changed / len(part)))
+    made = {
+        name: {"phrases_per_cpu_second": median(s for s, _ in each), "changed": median(c for _, c in each)}
+        for name, each in speeds.items()
+        if each
+    }
+    made["ours"]["peak_memory_bytes"] = memory
+    return made
+
+
+def _seeds(turn: int, first: int, number: int) -> U64:
+    return mix64(np.arange(first, first + number, dtype=np.uint64) + np.uint64(turn << 32))
+
+
+def command(place: str, folder: str) -> Figures:
+    """Two draws of all phrases, by the stages of the command in this process."""
+    from pipelines import corpus
+    from pipelines.augment import COMMAND
+
+    source = corpus.given([place], input_format=None)
+    operations = ",".join(EQUIVALENTS)
+    chain = COMMAND.build(source, COMMAND.parse(["--operations", operations])[0], Folder(folder))
+    build = chain[-1].build
+    assert build is not None
+    rows = read_manifest(Folder(place)).rows
+    with harness.Meter(interval=0.05) as meter:
+        for _ in harness.build_here(build):
+            pass
+    return {"rows": rows * 2, "cpu_seconds": meter.cpu_seconds, "peak_memory_bytes": meter.added}
+
+
+def main() -> int:
+    parser = harness.arguments(__doc__)
+    parser.add_argument("--phrases", required=True, metavar="DIR", help="a dataset of phrases")
+    parser.add_argument("--most", type=int, default=1 << 40, metavar="N", help="take N phrases at most")
+    parser.add_argument("--few", type=int, default=10_000, metavar="N", help="of which nlpaug gets N (default: 10,000)")
+    parser.add_argument("--times", type=int, default=3, metavar="N", help="measure each N times (default: 3)")
+    parser.add_argument("--only", default="", metavar="OP,OP", help="these operations alone")
+    asked = parser.parse_args()
+    texts = read_phrases(asked.phrases, asked.most)
+    if not find_spec("nlpaug"):
+        print("nlpaug: skipped: not installed; pip install 'phrasemill[augment]'")
+    figures: dict[str, Any] = {}
+    rows = []
+    for operation in filter(None, asked.only.split(",")) if asked.only else EQUIVALENTS:
+        [found] = harness.apart(partial(measure, operation, texts, asked.few, asked.times))
+        figures[operation] = found
+        ours, theirs = found["ours"], found.get("nlpaug")
+        cells: list[object] = [operation, round(ours["phrases_per_cpu_second"]), f"{ours['changed']:.1%}"]
+        if theirs:
+            ratio = ours["phrases_per_cpu_second"] / theirs["phrases_per_cpu_second"]
+            cells += [round(theirs["phrases_per_cpu_second"]), f"{theirs['changed']:.1%}", f"{ratio:.1f}"]
+        else:
+            cells += ["", "", ""]
+        rows.append([*cells, round(ours["peak_memory_bytes"] / 2**20)])
+    with tempfile.TemporaryDirectory() as folder:
+        [whole] = harness.apart(partial(command, asked.phrases, f"{folder}/augmented"))
+    figures["command"] = whole
+    headings = ["operation", "phrases/CPU s", "changed", "nlpaug's", "changed", "times", "MiB"]
+    harness.show(f"{len(texts):,} phrases", headings, rows)
+    made, memory = whole["rows"] / whole["cpu_seconds"], whole["peak_memory_bytes"] / 2**20
+    print(f"the command: {whole['rows']:,} draws in {whole['cpu_seconds']:.1f} CPU s, {made:,.0f}/s, {memory:,.0f} MiB")
+    harness.write(asked.json, figures)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Phrases that are variants of one, and phrases that only look like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.negatives.variants import is_variant
+
+VARIANTS = """
+colour / color; the end / an end; centre of town / center of the town; well-known / well known; e-mail / email
+wellknown / well-known; running / run; runs / run; parties / party; his horse's / his horses; analysed / analyzed
+archaeology / archeology; stopped / stopping; hoping / hope; used / use; boxes / box; houses / house; 1990s / 1990
+tomatoes / tomato; classes / class; travelled / traveled; falling / fall; missed / miss; goes / go; flies / fly
+theatres / theaters; grey / gray; naïve / naive; allāh / allah; added / add; judging / judge; Old Man / old man
+poor souls / poor soul; c / c; ?! / ?!
+"""
+OTHERS = """
+horses / houses; universe / university; desert / dessert; latter / later; see / seed; sing / sed; heed / he; so / sow
+mourning / morning; four / for; bus / bu; red sea / dead sea; spring / spr; man of war / war of man; the / a; ?! / !?
+in moscow / moscow; 1990 / 1991; not known / known
+"""
+
+
+def pairs(text: str) -> list[list[str]]:
+    return [pair.strip().split(" / ") for pair in text.replace("\n", ";").split(";") if pair.strip()]
+
+
+@pytest.mark.parametrize(("text", "variants"), [(VARIANTS, True), (OTHERS, False)], ids=["variants", "others"])
+def test_variants(text: str, variants: bool):
+    assert [pair for pair in pairs(text) if is_variant(*pair) != variants] == []
+
+
+@given(st.text("aeinsgd' -é1"), st.text("aeinsgd' -é1"))
+def test_it_does_not_matter_which_comes_first(one: str, other: str):
+    assert is_variant(one, one)
+    assert is_variant(one, other) == is_variant(other, one)
