@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
-from pipelines.mine_phrases import OPTIONS
 from schemas.options import Chosen
 from transforms.negatives.options import NeighbourRules
 
@@ -29,8 +28,8 @@ COMMAND = Command(
     module="find_neighbours",
     description="Phrases to the phrases that are most similar to each by edits.",
     output="out/neighbours",
-    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
-    options=(*OPTIONS, NeighbourRules),
+    takes="a dataset of phrases, or what mine_phrases takes",
+    options=(NeighbourRules,),
     build=build,
 )
 
