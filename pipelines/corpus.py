@@ -296,15 +296,6 @@ def contexts(
     )
 
 
-def given_phrases(source: Given) -> ChainDataset:
-    """The given dataset of phrases. UserError if it is none."""
-    if source.dataset is None or source.manifest is None:
-        raise UserError("--input: is raw text; give a dataset of phrases, such as count_phrases makes")
-    if not holds(source, kinds.phrases.KIND):
-        raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give phrases")
-    return source.dataset
-
-
 def neighbours(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
     """Phrases -> the phrases that are most similar to each by edits."""
     require_compiler()

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
+from pipelines.mine_phrases import OPTIONS
 from schemas.options import Chosen
 from transforms.negatives.options import NeighbourRules
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
-    phrases = corpus.given_phrases(source)
-    return [phrases, corpus.neighbours(phrases, options, output)]
+    chain = corpus.any_phrases(source, options, output)
+    return [*chain, corpus.neighbours(chain[-1], options, output)]
 
 
 COMMAND = Command(
     module="find_neighbours",
     description="Phrases to the phrases that are most similar to each by edits.",
     output="out/neighbours",
-    takes="a phrases dataset",
-    options=(NeighbourRules,),
+    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
+    options=(*OPTIONS, NeighbourRules),
     build=build,
 )
 
