@@ -55,6 +55,7 @@ NOT_RUN = {
     r"^(docker|buildah|cd docker)|localhost:7070|AWS_ACCESS_KEY_ID=phrasemill": "needs Docker; tests/docker",
     r"^(go install|prism)|--runner=|worker_pool_main": "needs a Beam cluster; tests/clusters runs such jobs",
     r"corenlp|CORENLP": "needs Java and CoreNLP; tests/parsing/test_corenlp_parser.py",
+    r"--encoder|mine-negatives|embed-phrases": "needs an encoder; tests/pipelines/test_mine_negatives.py",
     r"--parser benepar": "needs a model of benepar; tests/parsing/test_benepar_parser.py",
     r"benchmarks\.": "takes long; make bench-smoke runs each benchmark at its smallest",
     r"train parser|out/mine/": "needs treebanks, and hours; tests/trainers",

@@ -100,8 +100,8 @@ class FilterNegatives(Stage):
         row, other = items.field("row").to_numpy(), items.field("phrase")
         cosine = self._cosines(unit, owner, row, write)
         found = hard_negatives(
-            phrases.to_pylist(),
-            Candidates(owner, other.to_pylist(), phrase_keys(other), items.field("edit_similarity").to_numpy(), cosine),
+            phrases,
+            Candidates(owner, other, items.field("edit_similarity").to_numpy(), cosine),
             self.rules,
             mean=write.work.counter("measure_cosine", MEAN_COSINE) / 1e6 if self.rules.cosine == "centred" else 0.0,
         )

@@ -16,7 +16,6 @@ from properties import examples
 from transforms.negatives.filtering import Candidates, cosines, hard_negatives, scaled, unit_vectors
 from transforms.negatives.options import HardNegativeRules
 from transforms.negatives.variants import is_variant
-from transforms.phrases.counting import phrase_keys
 
 Given = Mapping[str, Mapping[str, tuple[float, float]]]
 """Phrase -> candidate -> edit similarity and cosine."""
@@ -30,10 +29,8 @@ def mined(given: Given, rules: HardNegativeRules, mean: float = 0.0) -> Found:
         numbers += [*candidates.values()]
         owner += [number] * len(candidates)
     similarity, cosine = np.array(numbers, np.float32).reshape(-1, 2).T
-    candidates = Candidates(
-        np.array(owner, np.int64), others, phrase_keys(pa.array(others, pa.string())), similarity, cosine
-    )
-    found = hard_negatives(phrases, candidates, rules, mean=mean)
+    candidates = Candidates(np.array(owner, np.int64), pa.array(others, pa.string()), similarity, cosine)
+    found = hard_negatives(pa.array(phrases, pa.string()), candidates, rules, mean=mean)
     kept: dict[str, list[str]] = {}
     for each in found.kept.tolist():
         kept.setdefault(phrases[owner[each]], []).append(others[each])

@@ -14,12 +14,15 @@ wellknown / well-known; running / run; runs / run; parties / party; his horse's 
 archaeology / archeology; stopped / stopping; hoping / hope; used / use; boxes / box; houses / house; 1990s / 1990
 tomatoes / tomato; classes / class; travelled / traveled; falling / fall; missed / miss; goes / go; flies / fly
 theatres / theaters; grey / gray; naïve / naive; allāh / allah; added / add; judging / judge; Old Man / old man
-poor souls / poor soul; c / c; ?! / ?!
+poor souls / poor soul; c / c; ?! / ?!; presumed / presume; civilisation / civilizations; trains / training
+married / marry; north-east / northeast; gases / gas; visited / visit; rattled / rattle; labourers / laborer
 """
 OTHERS = """
 horses / houses; universe / university; desert / dessert; latter / later; see / seed; sing / sed; heed / he; so / sow
 mourning / morning; four / for; bus / bu; red sea / dead sea; spring / spr; man of war / war of man; the / a; ?! / !?
-in moscow / moscow; 1990 / 1991; not known / known
+in moscow / moscow; 1990 / 1991; pips / pipe; mars / mares; one end / on end; on the subject / one subject
+in june / injuns; wales / walls; tape / tap; rates / rat; care / car; pins / pines; 10 percent / 100 percent
+hop / hoped; not known / known
 """
 
 

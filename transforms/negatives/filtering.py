@@ -7,15 +7,16 @@ similarity exceeds the cosine by a margin are negatives, the largest differences
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from transforms.arrays import I64, U64, places_in_runs, run_begins, run_starts
+from transforms.arrays import I64, places_in_runs, run_begins, run_starts
 from transforms.negatives.options import HardNegativeRules
 from transforms.negatives.variants import is_variant
+from transforms.phrases.counting import phrase_keys
 
 F32 = npt.NDArray[np.float32]
 
@@ -24,8 +25,7 @@ class Candidates(NamedTuple):
     """Candidates of some phrases. Those of one `owner`, a phrase by number, are side by side."""
 
     owner: I64
-    phrase: Sequence[str]
-    key: tuple[U64, U64]  # 128 bits of hash, which break ties
+    phrase: pa.Array
     edit_similarity: F32
     cosine: F32
 
@@ -39,9 +39,9 @@ class Negatives(NamedTuple):
 
 
 def hard_negatives(
-    phrases: Sequence[str], candidates: Candidates, rules: HardNegativeRules, *, mean: float = 0.0
+    phrases: pa.Array, candidates: Candidates, rules: HardNegativeRules, *, mean: float = 0.0
 ) -> Negatives:
-    """The hard negatives among candidates of `phrases`, by the number of their owner.
+    """The hard negatives among candidates of `phrases`, by the number of their owner. Hashes of them break ties.
 
     `mean` is the mean cosine of all pairs of phrases, for centred cosines.
     """
@@ -54,10 +54,11 @@ def hard_negatives(
     left = np.flatnonzero(difference > np.float32(rules.min_difference))
     filtered = Counter(below_difference=len(owner) - len(left))
     if not rules.keep_variants:
-        other = [not is_variant(phrases[owner[each]], candidates.phrase[each]) for each in left.tolist()]
-        filtered["variant"] += len(left) - sum(other)
-        left = left[np.array(other, dtype=bool)]
-    hi, lo = (key[left] for key in candidates.key)
+        pairs = phrases.take(pa.array(owner[left])).to_pylist(), candidates.phrase.take(pa.array(left)).to_pylist()
+        variant = np.fromiter(map(is_variant, *pairs), dtype=bool, count=len(left))
+        filtered["variant"] += int(variant.sum())
+        left = left[~variant]
+    hi, lo = phrase_keys(candidates.phrase.take(pa.array(left)))
     left = left[np.lexsort((lo, hi, -difference[left], owner[left]))]
     best = places_in_runs(run_begins(owner[left])) < rules.negatives
     filtered["beyond_top_k"] += len(left) - int(best.sum())

@@ -4,57 +4,75 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _ARTICLES = frozenset({"a", "an", "the"})
-_SPELLINGS = (
+_AMERICAN = (
     (re.compile(r"(?<=..)our"), "or"),  # colour, neighbours
     (re.compile(r"(?<=...)(i|y)s(?=e|ing|at)"), r"\1z"),  # realise, analysing, organisation
     (re.compile(r"(?<=..[^aeiou])re(?=s?$)"), "er"),  # centre
     (re.compile(r"ogue(?=s?$)"), "og"),  # catalogue
     (re.compile(r"(?<=.)ae(?=..)"), "e"),  # archaeology
+    (re.compile(r"(?<=..[aeiou])ll(?=ers?$)"), "l"),  # traveller
     (re.compile(r"^grey"), "gray"),
 )
-_ENDING = re.compile(r"(?<=[aeiouy])(.*?)(?:(?<!e)ed|ing)$")
+_SIBILANT = re.compile(r"(?:s|x|z|ch|sh|.o)es$")
+_ONE_SYLLABLE = re.compile(r"[^aeiouy]*[aeiouy][^aeiouwxy]")
 
 
 def is_variant(one: str, other: str) -> bool:
-    """Whether two phrases have the same letters and digits, or the same words but for articles and endings.
+    """Whether two phrases have the same letters and digits, or the same words but for articles, endings and spelling.
 
-    >>> [is_variant("e-mail lists", "the email list"), is_variant("four", "for")]
-    [True, False]
+    >>> [is_variant("e-mail", "email"), is_variant("the old man's hopes", "old man hoped"), is_variant("hop", "hope")]
+    [True, True, False]
     """
-    return any(map(str.__eq__, _bare(one), _bare(other)))
+    letters, words = _parts(one)
+    other_letters, other_words = _parts(other)
+    if letters == other_letters:
+        return True
+    return len(words) == len(other_words) > 0 and not any(map(frozenset.isdisjoint, words, other_words))
 
 
 @lru_cache(maxsize=1 << 16)
-def _bare(phrase: str) -> tuple[str, str]:
-    """The letters and digits of a phrase without diacritics; and those of its stems without articles."""
+def _parts(phrase: str) -> tuple[str, tuple[frozenset[str], ...]]:
+    """The letters and digits of a phrase without diacritics; and what each word, but for articles, may be a form of."""
     folded = unicodedata.normalize("NFKD", phrase.casefold())
     plain = "".join(char for char in folded if not unicodedata.combining(char))
     words = _WORD.findall(plain)
-    # A phrase of signs alone stays as it is.
-    return "".join(words) or plain, "".join(map(stem, [each for each in words if each not in _ARTICLES])) or plain
+    return "".join(words) or plain, tuple(forms(each) for each in words if each not in _ARTICLES)
 
 
 @lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """A word without its regular ending (plural, 's, -ed, -ing), in American spelling; not always a word.
+def forms(word: str) -> frozenset[str]:
+    """The words, in American spelling, of which a word may be a regular form (plural, 's, -s, -ed, -ing); and itself.
 
-    >>> [stem(each) for each in ("colours", "travelling", "hoped", "parties", "realised", "bus", "king")]
-    ['color', 'travel', 'hop', 'party', 'realiz', 'bus', 'king']
+    >>> sorted(forms("hoping")), sorted(forms("visits")), sorted(forms("king"))
+    (['hope', 'hoping'], ['visit', 'visits'], ['king'])
     """
     word = re.sub(r"['\u2019]s?$", "", word)
-    for pattern, by in _SPELLINGS:
+    for pattern, by in _AMERICAN:
         word = pattern.sub(by, word)
-    if re.search(r"..ies$", word):
-        word = word[:-3] + "y"
-    elif re.search(r"(?:s|x|z|ch|sh|..o)es$", word):
-        word = word[:-2]
+    return frozenset({word, *_without_ending(word)})
+
+
+def _without_ending(word: str) -> Iterator[str]:
+    if word.endswith("ies") and len(word) > 4:
+        yield word[:-3] + "y"
+    elif _SIBILANT.search(word):
+        yield word[:-2]
+        yield word[:-1]
     elif re.search(r"..[^sui]s$", word):
-        word = word[:-1]
-    if len(word) > 4 or word.endswith("ed"):
-        word = _ENDING.sub(r"\1", word)
-    word = re.sub(r"(?<=.)e$", "", word)
-    return re.sub(r"([^aeious])\1$", r"\1", word)
+        yield word[:-1]
+    found = re.fullmatch(r"(.*[aeiouy].*)(?:(?<!e)ed|ing)", word)
+    if not found:
+        return
+    stem = found[1]
+    yield stem + "e"
+    if not _ONE_SYLLABLE.fullmatch(stem):  # hoped is not of hop, but visited is of visit
+        yield stem
+    if stem[-1] == stem[-2:-1]:
+        yield stem[:-1]
+    if stem.endswith("i"):
+        yield stem[:-1] + "y"
