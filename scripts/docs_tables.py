@@ -81,7 +81,7 @@ def _type(type_: pa.DataType) -> str:
         return f"list of {_type(type_.value_type)}"
     if pa.types.is_struct(type_):
         return "(" + ", ".join(f"`{each.name}` {_type(each.type)}" for each in type_) + ")"
-    return str(type_)
+    return str(type_).replace("halffloat", "float16")
 
 
 def reasons(of: str) -> Iterator[Sequence[str]]:

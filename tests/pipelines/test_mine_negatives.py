@@ -115,7 +115,7 @@ def test_e5_mines_real_phrases(tmp_path, test_data, capsys):
     found = []
     for name, workers in (("one", "1"), ("two", "2")):
         output = str(tmp_path / name)
-        flags = ("--input", text, "--encoder", str(model), "--output", output)
+        flags = ("--input", text, "--max-documents", "4", "--encoder", str(model), "--output", output)
         assert cli.main(mine_negatives.COMMAND, (*flags, "--workers", workers)) == 0
         found.append([read_manifest(Folder(f"{output}{part}")).sha256 for part in ("", "-embeddings", "-neighbours")])
         assert check([output, f"{output}-embeddings"]) == 0

@@ -185,7 +185,7 @@ def _feature(field: pa.Field) -> dict[str, Any]:
         return {"name": field.name, "list": [_feature(each) for each in of] if pa.types.is_struct(of) else str(of)}
     if pa.types.is_struct(field.type):
         return {"name": field.name, "struct": [_feature(each) for each in field.type]}
-    names = {"float": "float32", "double": "float64"}
+    names = {"halffloat": "float16", "float": "float32", "double": "float64"}
     return {"name": field.name, "dtype": names.get(str(field.type), str(field.type))}
 
 
