@@ -8,6 +8,10 @@ are medians. nlpaug (1.1.11, not a dependency: the extra `augment`) is set to on
 lower case where it inserts. "changed" is the share of phrases that come out changed. MiB are what the process takes
 beyond its libraries and the phrases.
 
+synonym needs WordNet (nlpaug's tags words by NLTK's tagger, or without it none), contextual --masked-lm: ours gets the
+phrases that nlpaug gets of the others, nlpaug's own a twentieth of them, one by one. In its first turn synonym looks up
+the words, in the next ones it knows them, as in a long run; `first` in the file of figures is that of the first turn.
+
 At the end the command makes two draws of all phrases: seconds, phrases/s and memory of its stages in one process.
 """
 
@@ -19,6 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
@@ -27,12 +32,14 @@ import pyarrow as pa
 import xxhash
 
 from benchmarks import harness
+from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from transforms.arrays import U64, mix64
 from transforms.augmentation.options import AugmenterOptions
-from transforms.augmentation.registry import load_augmenter
+from transforms.augmentation.registry import augmenter_identity, load_augmenter
+from transforms.augmentation.wordnet import find_wordnet, read_files
 
 BATCH = 1 << 14
 
@@ -59,12 +66,79 @@ def of_tokens() -> Any:
     return word.RandomWordAug(action="swap", aug_max=1)
 
 
-EQUIVALENTS: dict[str, Callable[[], Any]] = {
+def of_synonyms() -> Any:
+    import nltk
+    from nlpaug.augmenter import word
+    from nlpaug.model.word_dict import WordNet
+
+    with tempfile.TemporaryDirectory() as folder:
+        nltk.data.path.insert(0, for_nltk(Path(folder)))
+        try:
+            nltk.pos_tag(["word"])
+        except LookupError:  # NLTK's tagger is not installed: every word is a noun at once, in nlpaug's favour
+            WordNet.pos_tag = classmethod(lambda cls, tokens: [(each, "NN") for each in tokens])
+        augmenter = word.SynonymAug(aug_max=1)
+        augmenter.augment("word")  # while the files are there; from then on NLTK holds them open
+    return augmenter
+
+
+def for_nltk(folder: Path) -> str:
+    """A folder of NLTK's data with WordNet's files, and the two that NLTK wants besides; synonyms need neither."""
+    corpus = folder / "corpora" / "wordnet"
+    corpus.mkdir(parents=True)
+    for name, content in read_files(find_wordnet()).items():
+        (corpus / name).write_bytes(content)
+    (corpus / "lexnames").write_text("".join(f"{number:02}\tfile.{number}\t1\n" for number in range(45)))
+    (corpus / "index.sense").touch()
+    return str(folder)
+
+
+def of_ocr() -> Any:
+    from nlpaug.augmenter import char
+
+    return char.OcrAug(aug_char_max=1, aug_word_max=1)
+
+
+def of_spelling() -> Any:
+    from nlpaug.augmenter import word
+
+    return word.SpellingAug(aug_max=1)
+
+
+class OneByOne:
+    """nlpaug's contextual augmenter, asked for one phrase at a time."""
+
+    def __init__(self, masked_lm: str) -> None:
+        from nlpaug.augmenter import word
+        from transformers import PreTrainedTokenizerBase
+
+        # What it calls, and transformers 5 no longer has.
+        PreTrainedTokenizerBase._convert_token_to_id = PreTrainedTokenizerBase.convert_tokens_to_ids
+        self._augmenter = word.ContextualWordEmbsAug(
+            model_path=masked_lm, model_type="bert", action="substitute", aug_max=1
+        )
+
+    def augment(self, texts: list[str]) -> list[str]:
+        return ["".join(self._augmenter.augment(text)) for text in texts]
+
+
+BUILT_IN = ("swap_characters", "drop_character", "insert_character", "keyboard", "swap_tokens")
+"""What needs no model and no extra: the operations of the command that is measured."""
+
+SLOW = {"contextual": 20}
+"""Operations that get the phrases that nlpaug gets, and nlpaug one in so many of them."""
+
+EQUIVALENTS: dict[str, Callable[..., Any]] = {
     "swap_characters": partial(of_characters, "swap"),
     "drop_character": partial(of_characters, "delete"),
     "insert_character": partial(of_characters, "insert"),
     "keyboard": of_keyboard,
     "swap_tokens": of_tokens,
+    "synonym": of_synonyms,
+    "nlpaug_keyboard": of_keyboard,
+    "nlpaug_ocr": of_ocr,
+    "nlpaug_spelling": of_spelling,
+    "contextual": OneByOne,
 }
 """What makes nlpaug's equivalent of an operation."""
 
@@ -78,12 +152,15 @@ def read_phrases(place: str, most: int) -> list[str]:
     return sorted(texts, key=lambda text: xxhash.xxh3_64_intdigest(text.encode()))[:most]
 
 
-def measure(operation: str, texts: Sequence[str], few: int, times: int) -> dict[str, Figures]:
+def measure(operation: str, texts: Sequence[str], few: int, times: int, masked_lm: str) -> dict[str, Figures]:
     """An operation, ours and nlpaug's, in turns."""
+    if operation in SLOW:
+        texts, few = texts[:few], few // SLOW[operation]
     phrases, part = pa.array(texts, pa.string()), list(texts[:few])
-    augmenter = load_augmenter(operation, vars(AugmenterOptions()))
+    augmenter = load_augmenter(operation, vars(AugmenterOptions(masked_lm=masked_lm)))
     augmenter.augment(phrases.slice(0, 100), np.arange(100, dtype=np.uint64))  # what is loaded at the first use
-    theirs = EQUIVALENTS[operation]() if find_spec("nlpaug") else None
+    needs = [masked_lm] if operation == "contextual" else []
+    theirs = EQUIVALENTS[operation](*needs) if find_spec("nlpaug") else None
     speeds: dict[str, list[tuple[float, float]]] = {"ours": [], "nlpaug": []}
     memory = 0
     for turn in range(times):
@@ -107,7 +184,7 @@ def measure(operation: str, texts: Sequence[str], few: int, times: int) -> dict[
         for name, each in speeds.items()
         if each
     }
-    made["ours"]["peak_memory_bytes"] = memory
+    made["ours"] |= {"peak_memory_bytes": memory, "first": speeds["ours"][0][0]}
     return made
 
 
@@ -121,7 +198,7 @@ def command(place: str, folder: str) -> Figures:
     from pipelines.augment import COMMAND
 
     source = corpus.given([place], input_format=None)
-    operations = ",".join(EQUIVALENTS)
+    operations = ",".join(BUILT_IN)
     chain = COMMAND.build(source, COMMAND.parse(["--operations", operations])[0], Folder(folder))
     build = chain[-1].build
     assert build is not None
@@ -139,6 +216,7 @@ def main() -> int:
     parser.add_argument("--few", type=int, default=10_000, metavar="N", help="of which nlpaug gets N (default: 10,000)")
     parser.add_argument("--times", type=int, default=3, metavar="N", help="measure each N times (default: 3)")
     parser.add_argument("--only", default="", metavar="OP,OP", help="these operations alone")
+    parser.add_argument("--masked-lm", default=AugmenterOptions().masked_lm, metavar="NAME", help="of contextual")
     asked = parser.parse_args()
     texts = read_phrases(asked.phrases, asked.most)
     if not find_spec("nlpaug"):
@@ -146,7 +224,12 @@ def main() -> int:
     figures: dict[str, Any] = {}
     rows = []
     for operation in filter(None, asked.only.split(",")) if asked.only else EQUIVALENTS:
-        [found] = harness.apart(partial(measure, operation, texts, asked.few, asked.times))
+        try:
+            augmenter_identity(operation, vars(AugmenterOptions(masked_lm=asked.masked_lm)))
+        except UserError as error:
+            print(f"{operation}: skipped: {error}")
+            continue
+        [found] = harness.apart(partial(measure, operation, texts, asked.few, asked.times, asked.masked_lm))
         figures[operation] = found
         ours, theirs = found["ours"], found.get("nlpaug")
         cells: list[object] = [operation, round(ours["phrases_per_cpu_second"]), f"{ours['changed']:.1%}"]

@@ -32,6 +32,7 @@ def commands(folder: Path) -> dict[str, str]:
         "redirects": "--rows 60000",
         "pairs": f"--mentions 20000 --work {folder}/pairs",
         "near_duplicates": f"--documents {folder}/base-documents --words 60 --copied 5 --synthetic 200",
+        "negatives": f"--phrases {book} --sizes 20",
         "augment": f"--phrases {folder}/base-phrases --few 200 --times 1",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",

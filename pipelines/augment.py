@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pipelines import mine_phrases
 from pipelines.cli import Command, main
 from schemas.options import Chosen
 from transforms.augmentation.options import AugmenterOptions, DrawRules
@@ -33,8 +32,8 @@ COMMAND = Command(
     module="augment",
     description="Phrases to misspelt, reordered and reworded forms of each (PEARL).",
     output="out/augmentations",
-    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
-    options=(*mine_phrases.OPTIONS, DrawRules, AugmenterOptions, Seed),
+    takes="a dataset of phrases, or what mine_phrases takes",
+    options=(DrawRules, AugmenterOptions, Seed),
     build=build,
 )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.engine.stage import Stage
+from pipelines.options import TYPED_PHRASES
 from pipelines.stages.contexts import Choose, Cut, Keep, Order
 from pipelines.stages.count import AddUp, AddUpTypes, Count, CountTypes, Select, SelectTyped
 from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
@@ -258,10 +259,11 @@ def with_entities(source: Given, options: Chosen, output: Folder) -> list[ChainD
 
 
 def any_phrases(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
-    """The given phrases, typed or not; or the chain of `mine_phrases`, whose phrases are kept as `<output>-phrases`."""
+    """The given phrases, typed or not; or those of `mine_phrases` with its defaults, kept as `<output>-phrases`."""
     if holds(source, kinds.phrases.KIND) or holds(source, kinds.typed_phrases.KIND):
         assert source.dataset is not None
         return [source.dataset]
+    options = options.with_(*TYPED_PHRASES)
     chain = with_entities(source, options, output)
     parsed, found = chain[-2:]
     return [*chain, typed_phrases(parsed, found, options, output.beside("-phrases"))]
@@ -294,15 +296,6 @@ def contexts(
             seed=draws.seed,
         )
     )
-
-
-def given_phrases(source: Given) -> ChainDataset:
-    """The given dataset of phrases. UserError if it is none."""
-    if source.dataset is None or source.manifest is None:
-        raise UserError("--input: is raw text; give a dataset of phrases, such as count_phrases makes")
-    if not holds(source, kinds.phrases.KIND):
-        raise UserError(f"{source.dataset.folder}: holds {source.manifest.record} records; give phrases")
-    return source.dataset
 
 
 def neighbours(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:

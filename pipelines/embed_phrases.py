@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
-from pipelines.mine_phrases import OPTIONS
 from schemas.options import Chosen
 from transforms.encoders.options import EncoderOptions
 
@@ -29,8 +28,8 @@ COMMAND = Command(
     module="embed_phrases",
     description="Phrases to the vectors that an encoder gives them.",
     output="out/embeddings",
-    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
-    options=(*OPTIONS, EncoderOptions),
+    takes="a dataset of phrases, or what mine_phrases takes",
+    options=(EncoderOptions,),
     build=build,
 )
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
     from pipelines import corpus
 
-    phrases = corpus.given_phrases(source)
-    return [phrases, corpus.neighbours(phrases, options, output)]
+    chain = corpus.any_phrases(source, options, output)
+    return [*chain, corpus.neighbours(chain[-1], options, output)]
 
 
 COMMAND = Command(
     module="find_neighbours",
     description="Phrases to the phrases that are most similar to each by edits.",
     output="out/neighbours",
-    takes="a phrases dataset",
+    takes="a dataset of phrases, or what mine_phrases takes",
     options=(NeighbourRules,),
     build=build,
 )

@@ -12,7 +12,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
-from pipelines.mine_phrases import OPTIONS
 from schemas.options import Chosen
 from transforms.encoders.options import EncoderOptions
 from transforms.negatives.options import HardNegativeRules, NeighbourRules
@@ -37,8 +36,8 @@ COMMAND = Command(
     module="mine_negatives",
     description="Phrases to others that are near in letters and far in meaning (PEARL).",
     output="out/negatives",
-    takes="raw text (a file, folder, glob or URI), or a documents, sentences or phrases dataset",
-    options=(*OPTIONS, NeighbourRules, EncoderOptions, HardNegativeRules),
+    takes="a dataset of phrases, or what mine_phrases takes",
+    options=(NeighbourRules, EncoderOptions, HardNegativeRules),
     build=build,
 )
 

@@ -12,17 +12,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipelines.cli import Command, main
+from pipelines.options import TYPED_PHRASES
 from schemas.options import Chosen
-from transforms.entities.options import EntityOptions
-from transforms.parsing.options import GivenSentences, ParsingOptions
-from transforms.phrases.options import TYPED_RULES, TYPED_VOCABULARY, TypeRules
 
 if TYPE_CHECKING:
     from pipelines.corpus import ChainDataset, Given
     from schemas.storage.folder import Folder
-
-OPTIONS = (ParsingOptions, GivenSentences, EntityOptions, TypeRules, TYPED_RULES, TYPED_VOCABULARY)
-"""The options of `corpus.any_phrases`."""
 
 
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
@@ -38,7 +33,7 @@ COMMAND = Command(
     description="Raw text to phrases with their types: label and entity type (PEARL).",
     output="out/typed-phrases",
     takes="raw text (a file, folder, glob or URI), or a documents, sentences or entities dataset",
-    options=OPTIONS,
+    options=TYPED_PHRASES,
     build=build,
 )
 

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 from pipelines.engine.limits import LIMITS, Limits
 from schemas.errors import UserError
 from schemas.options import BadValue, count, no_such_flag, option, reject_rate
+from transforms.entities.options import EntityOptions
+from transforms.parsing.options import GivenSentences, ParsingOptions
+from transforms.phrases.options import TYPED_RULES, TYPED_VOCABULARY, TypeRules
 from transforms.sources.formats import FORMAT_OBJECTS
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 _SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
 """Flags of Beam, such as --s3_secret_access_key."""
+
+TYPED_PHRASES = (ParsingOptions(), GivenSentences(), EntityOptions(), TypeRules(), TYPED_RULES, TYPED_VOCABULARY)
+"""The options of `mine_phrases`; commands that take phrases make them with these defaults, or take given ones."""
 
 RUNNERS = ("DirectRunner", "PrismRunner", "PortableRunner", "FlinkRunner", "DataflowRunner")
 

@@ -182,6 +182,7 @@ left = left - (n - start) => left = left - 0
 @ transforms/phrases/counting.py tests/phrases/test_counting.py
 # of labels with equal counts the last is taken
 by_label.argmax(axis=0) if => len(PHRASE_LABELS) - 1 - by_label[::-1].argmax(axis=0) if
+@ transforms/phrases/counting.py tests/pipelines/test_mining.py
 # phrases of equal frequency come in reverse order
 ("key_hi", "ascending"), => ("key_hi", "descending"),
 @ transforms/phrases/occurrences.py tests/phrases

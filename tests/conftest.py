@@ -9,9 +9,11 @@ from pathlib import Path
 import properties  # noqa: F401 (the number of examples)
 import pytest
 
-from schemas.process import refuse_telemetry
+from schemas.process import leave_out_pandas, limit_threads, refuse_telemetry
 
 refuse_telemetry()  # before a test imports what reports its use
+limit_threads()  # as in workers: the threads of two processes would wait for each other's cores
+leave_out_pandas()
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -82,7 +82,20 @@ def test_constraints_lie_within_the_ranges_of_every_extra():
 
 def test_extras():
     assert set(metadata("phrasemill").get_all("Provides-Extra") or []) == {
-        *("languages", "benepar", "stanza", "corenlp", "transformers", "augment", "negatives", "train", "gcp", "aws", "dev", "all")
+        *(
+            "languages",
+            "benepar",
+            "stanza",
+            "corenlp",
+            "transformers",
+            "augment",
+            "negatives",
+            "train",
+            "gcp",
+            "aws",
+            "dev",
+            "all",
+        )
     }
 
 

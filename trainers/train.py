@@ -1,6 +1,7 @@
 """Trains a model.
 
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
+entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from schemas.commands import spelled
 from schemas.errors import UserError
 from trainers.parser.command import TOOL as TOOL
 
-MODELS = {"parser": "trainers.parser.command"}
+MODELS = {"parser": "trainers.parser.command", "entities": "trainers.entities.command"}
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
 

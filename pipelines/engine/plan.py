@@ -4,6 +4,7 @@ The real stages do a part of the input in a temporary folder, then a larger part
 until the next would take too long. The figures of the whole follow from those of the parts:
 
 - A stage whose units name raw input, or files of a dataset, grows with the input.
+- The time of one that compares all with all grows with the square (`Stage.compares_all`).
 - Others bring together what those wrote, and grow by a power of it (Heaps' law). The exponent is that between the last
   two parts.
 - A stage that had the rows of an earlier one, in each part, has them in the whole.
@@ -435,6 +436,19 @@ def power(values: Sequence[float], sizes: Sequence[float], whole: float, end: in
     return values[-1] * max(whole / max(sizes[-1], 1), 1e-9) ** ((low + high + end * (high - low)) / 2)
 
 
+def squared(values: Sequence[float], sizes: Sequence[float], whole: float, end: int) -> float:
+    """The time of a stage that compares all with all: what it takes once, and a part that grows with the square.
+
+    The part is at most all, and at least what the last two parts differ by; of one part, what makes time grow with the
+    size alone.
+    """
+    value, size = values[-1], sizes[-1]
+    least = value / size / (whole + size)
+    if len(sizes) > 1 and size > sizes[-2]:
+        least = min(max(value - values[-2], 0.0) / (size**2 - sizes[-2] ** 2), value / size**2)
+    return value + at(end, max(least, value / size**2 / 1e3), value / size**2) * (whole**2 - size**2)
+
+
 class Seen(NamedTuple):
     """A stage on parts of the input: their sizes, what it did on each, and the bytes of files that units may name."""
 
@@ -558,6 +572,8 @@ class World:
             more = rows_of(expected) / rows[-1] if rows[-1] else 1.0
             both = [last[TIME] * more, with_input[TIME] or last[TIME] * whole / seen.sizes[-1]]
             expected[TIME] = at(end, *sorted(both))
+        if real.compares_all:
+            expected[TIME] = squared([each[TIME] for each in seen.values], seen.sizes, whole, end)
         # Of moments a sample tells little, and machines are never equally busy.
         expected[TIME] *= (1.2 if last[TIME] > 1 else 1.5) ** end / (self._busy if end < 0 else 1)
         packs = (1.2 if same else 1.08) ** end if whole > 1.01 * seen.sizes[-1] else 1.0

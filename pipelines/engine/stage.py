@@ -154,6 +154,7 @@ class Stage(ABC):
     version: ClassVar[int] = 1
     counts: ClassVar[str] = ""
     isolates: ClassVar[bool] = False  # whether `process` supports `write.isolation`
+    compares_all: ClassVar[bool] = False  # whether each row meets all others: its time grows with their square
     Unit: ClassVar[type]
 
     @abstractmethod

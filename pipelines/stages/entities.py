@@ -15,7 +15,7 @@ from schemas.storage.folder import Folder
 from schemas.storage.parquet import read_parquet
 from transforms.entities.interface import Entity, EntityFinder, Words
 from transforms.entities.registry import load_finder, needs_torch
-from transforms.entities.tables import SENTENCE_COLUMNS, entities_table, groups, is_uncapitalised, read_words
+from transforms.entities.tables import SENTENCE_COLUMNS, entities_table, is_uncapitalised, read_words, slices
 from transforms.registry import Settings
 
 CALL_TOKENS = 20_000
@@ -53,11 +53,12 @@ class FindEntities(Stage):
             finder = cached_finder(self.entity_finder, self.entity_options)
         sentences = read_parquet(Folder(self.sentences), unit.path, list(SENTENCE_COLUMNS))
         found: list[list[Entity]] = []
-        for group in write.each([*groups(read_words(sentences), CALL_TOKENS)], 0.98):
-            found += self._kept(group, finder.find(group), write)
-            write.ledger.read += len(group)
-            write.ledger.written += len(group)
-            write.counters["tokens"] += sum(len(each.words) for each in group)
+        for part in write.each(slices(sentences, CALL_TOKENS), 0.98):
+            words = read_words(part)
+            found += self._kept(words, finder.find(words), write)
+            write.ledger.read += len(words)
+            write.ledger.written += len(words)
+            write.counters["tokens"] += sum(len(each.words) for each in words)
         write.counters["entities"] += sum(map(len, found))
         # One row group, because readers take a whole shard.
         write.table("train", entities_table(sentences.column("sentence_id"), found), row_group_rows=1 << 30)

@@ -29,7 +29,7 @@ class Strip(NamedTuple):
 
     first: int
     rows: int
-    of: int
+    paths: list[str]  # of all phrases
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,16 @@ class FindNeighbours(Stage):
 
     name: ClassVar[str] = "find_neighbours"
     counts: ClassVar[str] = "phrases"
+    compares_all: ClassVar[bool] = True
     Unit: ClassVar[type] = Strip
 
     rules: NeighbourRules
     phrases: str = location()
 
     def plan(self, work: Work) -> list[Strip]:
-        rows = read_manifest(Folder(self.phrases)).rows
-        return [Strip(first, min(ROWS_A_UNIT, rows - first), rows) for first in range(0, rows, ROWS_A_UNIT)]
+        manifest = read_manifest(Folder(self.phrases))
+        rows, paths = manifest.rows, [each.path for each in manifest.shards]
+        return [Strip(first, min(ROWS_A_UNIT, rows - first), paths) for first in range(0, rows, ROWS_A_UNIT)]
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
         require_compiler()
@@ -55,7 +57,7 @@ class FindNeighbours(Stage):
         own = _slice(dataset, unit.first, unit.rows)
         search = Search(own, unit.first, self.rules)
         for first, phrases in _parts(dataset):
-            with write.part(len(phrases) / (unit.of - first), search.progress):
+            with write.part(len(phrases) / (len(dataset) - first), search.progress):
                 search.among(columns_of(phrases, first))
         found = search.neighbours()
         lists = pa.ListArray.from_arrays(

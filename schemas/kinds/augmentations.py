@@ -178,14 +178,16 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:
-    rows = max(manifest.rows, 1)
-    counts = {each[0]: manifest.counter(f"operation:{each[0]}") for each in manifest.options["operations"]}
-    yield "operations: " + ", ".join(f"{name} {count / rows:.1%}" for name, count in counts.items())
+    granularity = {each[0]: each[1] for each in manifest.options.get("operations", [])}
+    counts = {name: manifest.counter(f"operation:{name}") for name in granularity}
+    made = sum(counts.values())
+    if made:
+        yield "operations: " + ", ".join(f"{name} {count / made:.1%}" for name, count in counts.items())
     if repeated := manifest.counter("repeated"):
         yield f"augmentations: {repeated:,} are equal to an earlier one of their phrase"
     if none := manifest.counter("nothing:paraphrase"):
         yield f"augmentations: {none:,} draws of a paraphrase for a phrase without one went to other operations"
-    if not any(each[1] == "phrase" for each in manifest.options["operations"]):
+    if made and "phrase" not in granularity.values():
         yield (
             "augmentations: no paraphrases were given, so their share is spread over the other operations; give a "
             "dataset of aliases with --paraphrases"

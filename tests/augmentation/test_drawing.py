@@ -71,11 +71,11 @@ def drawn(texts, scheme, augmenters, first=0):
 
 def test_operations_come_about_by_their_shares():
     augmenters = {"keyboard": Fixed("k"), "swap_tokens": Fixed("t"), "paraphrase": Fixed("p")}
-    found, _ = drawn(["a phrase"] * 20_000, "code", augmenters)
+    found, _ = drawn(["a phrase"] * 5000, "code", augmenters)
     expected = {"keyboard": 0.10, "swap_tokens": 0.05, "paraphrase": 0.50, "unchanged": 0.05}
     counts = Counter(name for name, _ in found)
     for name, share in expected.items():
-        assert counts[name] / 20_000 == pytest.approx(share / 0.70, abs=0.015)
+        assert counts[name] / 5000 == pytest.approx(share / 0.70, abs=0.03)
     made = {"keyboard": "a phrasek", "swap_tokens": "a phraset", "paraphrase": "a phrasep", "unchanged": "a phrase"}
     assert all(text == made[name] for name, text in found)
 

@@ -174,9 +174,10 @@ def test_a_slice_of_an_array_is_a_batch(operation):
     assert part.to_pylist() == augmented(operation, every.to_pylist()[2:4], seeds_of(2))
 
 
-JOINING = [
-    *"ab Z1-कषকé한👩❤א\u0301\u0323\u094d\u093c\u200d\u200c\u0600\u0e33\u1100\u1161\u11a8\uff9e\U0001f3fd\U0001f1eb\u00ad\u3000"
-]
+JOINING = (
+    *"ab Z1-कषकé한👩❤א\u0301\u0323\u094d\u093c\u200d\u200c",
+    *"\u0600\u0e33\u1100\u1161\u11a8\uff9e\U0001f3fd\U0001f1eb\u00ad\u3000",
+)
 
 
 @examples(150)

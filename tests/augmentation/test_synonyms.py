@@ -55,6 +55,8 @@ def inflection(database: WordNet) -> Inflection:
         ("of course", "course", ""),
         ("bought it", "bought", ""),  # to buy it is to die
         ("192.168.1.1", "192.168.1.1", ""),
+        ("living beings", "living", ""),
+        ("very material help", "material", ""),
         ("john", "john", ""),  # WordNet knows a toilet too
         ("café-shop naïvely", "naïvely", ""),
     ],

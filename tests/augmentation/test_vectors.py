@@ -62,7 +62,11 @@ def test_files(tmp_path: Path, vectors: str) -> None:
     assert np.allclose(np.linalg.norm(matrix, axis=1), 1)
     (tmp_path / "headed.vec.gz").write_bytes(gzip.compress(b"10 3\n" + LINES.encode()))
     assert read_vectors(tmp_path / "headed.vec.gz").words == words
-    for content, fault in (("a 1 2\nb 1\n", "line 2: has 1 numbers, not 2"), ("a 1 2\nb 1 x\n", "line 2"), ("", "no vectors")):
+    for content, fault in (
+        ("a 1 2\nb 1\n", "line 2: has 1 numbers, not 2"),
+        ("a 1 2\nb 1 x\n", "line 2"),
+        ("", "no vectors"),
+    ):
         (tmp_path / "bad.vec").write_text(content)
         with pytest.raises(UserError, match=rf"--vectors .*bad\.vec.*{fault}"):
             read_vectors(tmp_path / "bad.vec")

@@ -19,7 +19,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: WordNet) 
     """A copy of the files; without it there are none, wherever they may be installed."""
     place, copy = find_wordnet(), tmp_path / "dict"
     copy.mkdir()
-    for name, content in module._contents(place).items():
+    for name, content in module.read_files(place).items():
         (copy / name).write_bytes(content)
     monkeypatch.setattr(module, "_USUAL", ())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

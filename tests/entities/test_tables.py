@@ -9,7 +9,7 @@ from literal import sentences, shard
 from schemas.kinds.entities import ENTITIES
 from schemas.kinds.sentences import SENTENCES
 from transforms.entities.interface import Entity, Words, types_of
-from transforms.entities.tables import entities_table, groups, is_uncapitalised, read_words
+from transforms.entities.tables import entities_table, groups, is_uncapitalised, read_words, slices
 from transforms.entities.tags import Tag, spans, tags_of
 
 
@@ -61,6 +61,9 @@ def test_groups_of_about_so_many_tokens():
     for tokens, expected in ((1, [[2], [3], [1], [9], [1]]), (5, [[2, 3], [1, 9], [1]]), (99, [lengths])):
         assert [[len(each.words) for each in group] for group in groups(given, tokens)] == expected
     assert list(groups([], 5)) == []
+    table = shard({"d": "One two | Three four five | Six"}).sentences
+    assert [each.num_rows for each in slices(table, 4)] == [2, 1]
+    assert [words for each in slices(table, 4) for words in read_words(each)] == read_words(table)
 
 
 def test_a_row_for_each_sentence():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from schemas.errors import UserError
 from transforms.entities.interface import Words
-from transforms.entities.registry import finder_identity, load_finder
+from transforms.entities.registry import REGISTRY, finder_identity, load_finder
 
 pytestmark = pytest.mark.heavy  # torch, and a model of 90 MB
 
@@ -135,6 +136,10 @@ def test_what_cannot_be_loaded(model, options, message):
     for refused in (load_finder, finder_identity):
         with pytest.raises(UserError, match=message):
             refused("transformers", **({"model": model} if len(options) and "model" not in options else {}), **options)
+
+
+def test_the_options_listed_are_those_of_the_class(finder):
+    assert [*inspect.signature(type(finder)).parameters] == REGISTRY.listed["transformers"].options.split()
 
 
 def test_a_model_that_is_no_token_classifier(tmp_path, model, encoder):

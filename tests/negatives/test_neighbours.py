@@ -111,7 +111,7 @@ def phrase_lists(draw: st.DrawFn) -> list[str]:
 
 
 @given(phrase_lists(), st.sampled_from([0.0, 0.3, 0.5, 0.7, 0.9]), st.sampled_from([1, 2, 5, 50]), st.integers(1, 30))
-@examples(100)
+@examples(60)
 def test_neighbours_are_those_of_all_pairs(phrases, least, candidates, part):
     check(phrases, NeighbourRules(candidates, least), part=part, rows=part + 1)
 
@@ -121,6 +121,17 @@ def test_more_phrases_than_fit_a_block_or_a_group(monkeypatch):
     monkeypatch.setattr(neighbours, "ROWS_A_GROUP", 7)
     words = "house horse mouse houses mouth month moth months hose nose".split()
     check([f"{one} {other}" for one in words for other in words], NeighbourRules(candidates=8))
+
+
+def test_progress_tells_how_many_rows_are_done(monkeypatch):
+    monkeypatch.setattr(neighbours, "ROWS_A_GROUP", 2)
+    phrases = pa.array("cat cats bat bats hat".split())
+    search = Search(phrases, 0, PEARL)
+    seen: list[float] = []
+    compiled = neighbours.require_compiler()
+    monkeypatch.setattr(compiled, "search", lambda *arguments: seen.append(search.progress()))
+    search.among(columns_of(phrases, 0))
+    assert seen == [0, 0.4, 0.8]
 
 
 @pytest.mark.heavy

@@ -22,7 +22,7 @@ WORDS = "whales sea captains of the old harbour town sailed into bright morning 
 LITERAL = [f"{one} {other} number {n}" for n, one in enumerate(WORDS) for other in WORDS]
 """Phrases that every operation changes."""
 
-OPERATIONS = "--operations=swap_characters,drop_character,insert_character,keyboard,swap_tokens"
+OPERATIONS = "--operations=character,swap_tokens"
 
 NEVER = ("1984", "3.14", "192.168.1.1", "ox")
 

@@ -23,7 +23,7 @@ from pipelines.engine import plan
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.executors import InlineExecutor
 from pipelines.engine.machine import available_memory
-from pipelines.engine.plan import Figures, Forecast, Line, Part, Plan, grow, linear, power, spread
+from pipelines.engine.plan import Figures, Forecast, Line, Part, Plan, grow, linear, power, spread, squared
 from pipelines.engine.stage import StageError
 from pipelines.stages import extract, mentions
 from pipelines.stages import parse as parse_steps
@@ -77,6 +77,19 @@ def test_the_range_holds_most_wholes():
         low, high = (linear(*of_sample, sum(sizes), end) for end in (-1, 1))
         held += low <= sum(values) <= high
     assert 0.8 < held / 300 < 0.95  # less than nine of ten, for a few units are far above the others
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes", "whole", "wanted"),
+    [
+        ([3, 6], [10, 20], 1000, (10_002, 12_250, 15_000)),  # 2 and a hundredth of the square; no more than the square
+        ([1, 4], [10, 20], 1000, (10_000, 10_000, 10_000)),
+        ([6], [20], 1000, (300, 2_105, 15_000)),  # in proportion, or with the square
+        ([3, 6], [10, 20], 20, (6, 6, 6)),  # all was seen
+    ],
+)
+def test_the_time_of_all_pairs_grows_with_the_square(values, sizes, whole, wanted):
+    assert [round(squared(values, sizes, whole, end)) for end in (-1, 0, 1)] == pytest.approx(wanted, rel=0.001)
 
 
 @pytest.mark.parametrize("exponent", [0.6, 0.85, 1.0])

@@ -17,7 +17,7 @@ from literal import dataset, rows, run_here, sentences
 from test_mine_mentions import PAGES, page_table, wiki
 from toy import WORDS, AwaitedWords, word_count
 
-from pipelines import extract_documents, mine_contexts, mine_mentions
+from pipelines import augment, extract_documents, find_entities, mine_contexts, mine_mentions
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.engine.driver import run
 from pipelines.engine.exchange import merge_sorted
@@ -25,9 +25,11 @@ from pipelines.engine.executors import Executor, InlineExecutor, PoolExecutor
 from pipelines.engine.progress import Progress
 from pipelines.engine.stage import unit_sizes
 from pipelines.engine.task_writer import TaskWriter
+from pipelines.stages import augment as augment_steps
 from pipelines.stages import contexts as context_steps
 from pipelines.stages import count as count_steps
 from pipelines.stages import duplicates as duplicate_steps
+from pipelines.stages import entities as entity_steps
 from pipelines.stages import mentions as mention_steps
 from pipelines.stages import near_duplicates as near_steps
 from pipelines.stages import pairs as pair_steps
@@ -45,6 +47,9 @@ SMALL = (
     (near_steps, "BANDS_A_RANGE", 40),
     (count_steps, "TOKENS_A_RANGE", 300),
     (context_steps, "CONTEXTS_A_SHARD", 400),
+    (entity_steps, "CALL_TOKENS", 40),
+    (augment_steps, "DRAWS_A_RANGE", 8),
+    (augment_steps, "BATCH", 2),
     (mention_steps, "ROWS_A_RANGE", 20),
     (pair_steps, "PAIRS_A_SHARD", 300),
     (pair_steps, "ROW_GROUP", 64),
@@ -161,8 +166,13 @@ def test_every_stage_shows_what_it_has_done_of_a_unit(tmp_path: Path) -> None:
     common = ["--input", str(tmp_path), "--shard-bytes=700", "--dedup=paragraphs"]
     with fractions_seen() as seen:
         run_here(mine_contexts.COMMAND, *common, "--output", str(tmp_path / "out/contexts"))
+        sentences = str(tmp_path / "out/contexts-sentences")
+        run_here(find_entities.COMMAND, "--input", sentences, "--output", str(tmp_path / "out/entities"))
+        phrases, output = str(tmp_path / "out/contexts-phrases"), str(tmp_path / "out/augmented")
+        run_here(augment.COMMAND, "--input", phrases, "--operations=character", "--output", output)
     extracting = ["extract", "find_duplicate_ids", "find_duplicates", "drop"]
     check(seen, [*extracting, "parse", "count", "add_up", "select", "choose", "keep", "cut", "order"])
+    check(seen, ["find_entities", "send_phrases", "augment"])
 
 
 def test_near_duplicates_show_what_is_done_of_a_unit(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from schemas.options import BadValue, count, option, share, some_of
-from transforms.augmentation.registry import ALWAYS, CODE, FROM_PAIRS, GRANULARITIES, OPERATIONS, UNCHANGED
+from transforms.augmentation.registry import ALWAYS, CODE, FROM_PAIRS, GRANULARITIES, GRANULARITY, OPERATIONS, UNCHANGED
 
 SCHEMES = {"paper": dict.fromkeys(GRANULARITIES, 1.0), "code": CODE}
 
@@ -26,6 +26,12 @@ def shares_of(scheme: str) -> dict[str, float]:
             known = ", ".join((*GRANULARITIES, *OPERATIONS, UNCHANGED))
             raise BadValue(f"{part.strip()}: no share of an operation or granularity; there are {known}")
     return found
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    of = {each: ",".join(name for name in ALWAYS if GRANULARITY[name] == each) or each for each in GRANULARITIES}
+    named = ",".join(of.get(each.strip(), each) for each in text.split(","))
+    return some_of([each for each in OPERATIONS if each not in FROM_PAIRS])(named)
 
 
 def _scheme(text: str) -> str:
@@ -48,9 +54,9 @@ class DrawRules:
     )
     operations: tuple[str, ...] | None = option(
         None,
-        takes=some_of([each for each in OPERATIONS if each not in FROM_PAIRS]),
+        takes=_operations,
         metavar="OP,OP",
-        help="operations to draw from, besides paraphrase",
+        help="operations to draw from, besides paraphrase; a granularity stands for its usual ones",
         unset=",".join(ALWAYS),
     )
     scheme: str = option(

@@ -24,6 +24,7 @@ from transforms.augmentation.wordnet import (
     ADJECTIVE,
     ADVERB,
     NOUN,
+    VERB,
     Member,
     Sense,
     WordNet,
@@ -62,6 +63,8 @@ FUNCTION_WORDS = frozenset().union(
 _BEFORE_NOUN = lexicon.DETERMINERS | frozenset("my our your his its their of in at on by for from with into".split())
 """Function words after which no verb stands, but for one in -ing."""
 
+_DEGREES = frozenset("very so too quite rather".split())
+
 _NOT_SYNONYMS = (frozenset(("say", "tell")),)
 """Words that share a sense and no construction, in spite of what WordNet says."""
 
@@ -78,8 +81,8 @@ class Word(NamedTuple):
     end: int
     text: str
     kind: str
-    ends: bool
-    """Whether punctuation or 's follows."""
+    ends: str
+    """The punctuation or 's that follows."""
 
 
 class Replaceable(NamedTuple):
@@ -120,8 +123,9 @@ class Synonyms:
     def __init__(self, database: WordNet) -> None:
         self._database = database
         self._inflection = Inflection(database)
+        self._openings = {" ".join(each.split(" ", 2)[:2]) for part in FORMS for each in database.compounds(part)}
 
-    @functools.lru_cache(_CACHED)  # noqa: B019 (there is one object a process)
+    @functools.lru_cache(1 << 10)  # noqa: B019 (there is one object a process; the draws of a phrase come together)
     def replaceable(self, phrase: str) -> tuple[Replaceable, ...]:
         """What can be replaced in a phrase, from left to right."""
         words = list(_words(phrase))
@@ -138,7 +142,9 @@ class Synonyms:
 
     def _lemma_size(self, words: list[Word], place: int) -> int:
         """How many words from there on are one lemma: "young ladies", "took part", "of course"."""
-        if words[place].kind == "other" or words[place].text in lexicon.DETERMINERS:
+        if words[place].kind == "other" or words[place].text in lexicon.DETERMINERS or place + 1 == len(words):
+            return 1
+        if not self._begins_lemma(words[place].text, words[place + 1].text):
             return 1
         most = 1
         while most < min(_LONGEST_LEMMA, len(words) - place) and not words[place + most - 1].ends:
@@ -150,6 +156,16 @@ class Synonyms:
             if self._parts(text):
                 return size
         return 1
+
+    def _begins_lemma(self, first: str, second: str) -> bool:
+        """Whether a lemma of several words may begin with forms of these two: a quick look before a careful one."""
+        seconds = self._base_forms(second)
+        return any(f"{one} {other}" in self._openings for one in self._base_forms(first) for other in seconds)
+
+    @functools.lru_cache(_CACHED)  # noqa: B019
+    def _base_forms(self, text: str) -> frozenset[str]:
+        """What a word may be a form of, itself among it."""
+        return frozenset(each for part in FORMS for each in self._database.base_forms(text, part, any_lemma=True))
 
     def _fitting(self, words: list[Word], place: int, size: int) -> list[str]:
         """The synonyms that fit where the words stand."""
@@ -183,6 +199,8 @@ class Synonyms:
         if not (found := [part for part in possible if part in parts]):
             return ""
         best = max(found, key=lambda part: parts[part])
+        if best == VERB and ADJECTIVE in parts:
+            return ""  # "living beings"
         least = LEAST_OF_PART if len(possible) > 1 else LEAST_OF_SYNONYM
         return best if parts[best] >= least * sum(parts.values()) else ""
 
@@ -263,7 +281,7 @@ def _words(phrase: str) -> Iterator[Word]:
     for token in _TOKEN.finditer(phrase):
         found = _WORD.fullmatch(token[0])
         if not found:
-            yield Word(*token.span(), token[0].lower(), "other", True)
+            yield Word(*token.span(), token[0].lower(), "other", ".")
             continue
         start, end = (token.start() + each for each in found.span("word"))
         word = found["word"]
@@ -271,7 +289,7 @@ def _words(phrase: str) -> Iterator[Word]:
         # One capital letter, at the beginning, may be that of a sentence.
         named = word != text and (token.start() > 0 or capitals > 1 or len(phrase) == len(token[0]) or word.isupper())
         kind = "other" if named else "function" if text in FUNCTION_WORDS or len(text) < 3 else "content"
-        yield Word(start, end, text, kind, bool(found["rest"]))
+        yield Word(start, end, text, kind, found["rest"])
 
 
 def _possible_parts(words: list[Word], place: int, last: int) -> tuple[str, ...]:
@@ -281,7 +299,9 @@ def _possible_parts(words: list[Word], place: int, last: int) -> tuple[str, ...]
         first -= 1
     ends = last + 1 == len(words) or words[last].ends or words[last + 1].kind == "function"
     before = words[first - 1].text if first else ""
-    if before in _BEFORE_NOUN:
+    if before in _DEGREES and place == first:
+        return ADJECTIVE, ADVERB
+    if before in _BEFORE_NOUN or (first and words[first - 1].ends.startswith("'")):
         return (NOUN,) if ends else (NOUN, ADJECTIVE, ADVERB)
     if place > first:
         return (NOUN, ADJECTIVE, ADVERB)

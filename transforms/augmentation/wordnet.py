@@ -73,7 +73,7 @@ class WordNet:
     """The database. Lemmas are in lower case, with spaces."""
 
     def __init__(self, place: Path) -> None:
-        files = _contents(place)
+        files = read_files(place)
         self._data = {pos: files[f"data.{suffix}"] for pos, suffix in _SUFFIXES.items()}
         self._index = {pos: _index(files[f"index.{suffix}"]) for pos, suffix in _SUFFIXES.items()}
         self._counts = _counts(files["cntlist.rev"])
@@ -82,6 +82,10 @@ class WordNet:
 
     def has(self, lemma: str, pos: str) -> bool:
         return lemma in self._index[pos]
+
+    def compounds(self, pos: str) -> list[str]:
+        """The lemmas of several words."""
+        return [each for each in self._index[pos] if " " in each]
 
     def senses(self, lemma: str, pos: str) -> tuple[Sense, ...]:
         """The senses, the commonest first."""
@@ -195,7 +199,7 @@ def cached() -> Path:
     return Path(cache) / "phrasemill" / "wordnet"
 
 
-def _contents(place: Path) -> dict[str, bytes]:
+def read_files(place: Path) -> dict[str, bytes]:
     if place.suffix != ".zip":
         return {name: (place / name).read_bytes() for name in _FILES}
     try:
@@ -208,7 +212,7 @@ def _contents(place: Path) -> dict[str, bytes]:
 @functools.cache
 def identify(place: Path) -> tuple[str, str]:
     """The version of the database there, as its licence says (empty without one), and a sha256 of its files."""
-    files = _contents(place)
+    files = read_files(place)
     digest = hashlib.sha256()
     for name in _FILES:
         digest.update(f"{name}\0{len(files[name])}\0".encode())
@@ -239,7 +243,7 @@ def fetch() -> Path:
     for way in (_from_debian, _from_nltk):
         with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
             try:
-                files = _contents(way(Path(scratch)))
+                files = read_files(way(Path(scratch)))
             except (OSError, subprocess.SubprocessError, UserError) as error:
                 said = getattr(error, "stderr", "") or str(error)
                 faults.append(" ".join(said.replace("[nltk_data]", "").split())[:200])

@@ -5,15 +5,31 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
+from schemas.errors import UserError
 from transforms.entities.interface import FinderIdentity, types_of
 from transforms.entities.spacy_model import recogniser
 from transforms.entities.tags import tags_of
 from transforms.hub import locate_model, sha256_of_model
 from transforms.parsing.identities import sha256_of_folder
+from transforms.parsing.phrasemill.model_file import ENTITY_HEAD, ModelFile, read_model_file
 from transforms.parsing.spacy_files import find_spacy
 
-VERSIONS = {"spacy": 1, "transformers": 1}
+VERSIONS = {"phrasemill": 1, "spacy": 1, "transformers": 1}
 """The version of our own code for each finder, raised by hand when its output changes."""
+
+
+def phrasemill(model: str = "", *, types: str = "") -> FinderIdentity:
+    parser, head = read_model_file(), read_model_file(model or None, ENTITY_HEAD)
+    if head.metadata.get("parser") != parser.sha256:
+        raise UserError(f"{head.name}: made for another parser than the shipped one; train it again")
+    inventory = types_of(sorted({each.type for each in tags_of(dict(enumerate(labels_of(head))))} - {""}), types)
+    libraries = {name: version(name) for name in ("onnxruntime", "numpy")}
+    return _identity("phrasemill", "phrasemill", "", f"{parser.sha256} {head.sha256}", inventory, libraries)
+
+
+def labels_of(head: ModelFile) -> list[str]:
+    """The labels of an entity head, in the order of their numbers."""
+    return [str(each) for each in json.loads(head.metadata["labels"])]
 
 
 def spacy(model: str = "", *, types: str = "") -> FinderIdentity:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 REGISTRY = Registry(
     "entity finder",
     {
+        "phrasemill": Listed("transforms.entities.phrasemill_finder", "PhrasemillFinder", "model types"),
         "spacy": Listed("transforms.entities.spacy_finder", "SpacyFinder", "model types"),
         "transformers": Listed(
             "transforms.entities.transformers_finder", "TransformersFinder", "model types batch_tokens threads"
@@ -44,4 +45,4 @@ def needs_torch(name: str, **options: Any) -> bool:
     from transforms.parsing.spacy_files import find_spacy
 
     with REGISTRY.mendable(name, options):
-        return name != "spacy" or find_spacy(options.get("model", "")).needs_torch
+        return name == "transformers" or (name == "spacy" and find_spacy(options.get("model", "")).needs_torch)

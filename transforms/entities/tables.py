@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from schemas.kinds.entities import ENTITIES
 from schemas.terms import NAME_TYPES
+from transforms.arrays import I64
 from transforms.entities.interface import Entity, Words
 
 SENTENCE_COLUMNS = ("sentence_id", "start_char", "text", "tokens")
@@ -56,12 +57,25 @@ def is_uncapitalised(words: Sequence[str], entity: Entity) -> bool:
 
 def groups(sentences: Sequence[Words], tokens: int) -> Iterator[Sequence[Words]]:
     """The sentences in order, in groups of about so many tokens."""
-    first = total = 0
-    for place, each in enumerate(sentences, start=1):
-        total += len(each.words)
-        if total >= tokens or place == len(sentences):
-            yield sentences[first:place]
-            first, total = place, 0
+    lengths = np.array([len(each.words) for each in sentences], np.int64)
+    return (sentences[first:last] for first, last in _runs(lengths, tokens))
+
+
+def slices(sentences: pa.Table, tokens: int) -> list[pa.Table]:
+    """The rows of a table of sentences in order, in parts of about so many tokens."""
+    lengths = pc.list_value_length(sentences.column("tokens")).to_numpy().astype(np.int64)
+    return [sentences.slice(first, last - first) for first, last in _runs(lengths, tokens)]
+
+
+def _runs(lengths: I64, tokens: int) -> Iterator[tuple[int, int]]:
+    """[first, last) of consecutive items whose lengths add up to `tokens`, or as little more as possible."""
+    ends = np.cumsum(lengths)
+    first = 0
+    while first < len(ends):
+        reached = int(np.searchsorted(ends, ends[first] - lengths[first] + tokens)) + 1
+        last = min(reached, len(ends))
+        yield first, last
+        first = last
 
 
 def entities_table(sentence_ids: pa.ChunkedArray, found: Sequence[Sequence[Entity]]) -> pa.Table:

@@ -30,6 +30,17 @@ _popcount: Any = intrinsic(_typed_popcount)
 """How many bits of a word are set, in one instruction of the processor."""
 
 
+@_loop
+def taken(characters, edges, order):
+    """Texts in another order: their characters and edges."""
+    own, own_edges = np.empty_like(characters), np.zeros(len(order) + 1, np.int64)
+    for text in range(len(order)):
+        start, end = edges[order[text]], edges[order[text] + 1]
+        own_edges[text + 1] = own_edges[text] + end - start
+        own[own_edges[text] : own_edges[text + 1]] = characters[start:end]
+    return own, own_edges
+
+
 @_inner
 def _added(bag, character, seen, bin_of, bits, first_bit):
     """The bag with one character more; `seen` counts the characters of each bin."""

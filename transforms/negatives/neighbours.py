@@ -11,6 +11,7 @@ come does not matter: neighbours are in order of similarity and of their keys' h
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.errors import UserError
-from transforms.arrays import I64, U8, U64, run_begins
+from transforms.arrays import I64, U8, U64, run_begins, string_bytes
 from transforms.negatives.options import NeighbourRules
 from transforms.phrases.counting import phrase_keys
 
@@ -51,11 +52,6 @@ class Texts(NamedTuple):
     characters: U32
     edges: I64
 
-    def take(self, order: I64) -> Texts:
-        lengths = np.diff(self.edges)[order]
-        edges = np.concatenate(([0], np.cumsum(lengths)))
-        return Texts(self.characters[np.repeat(self.edges[order] - edges[:-1], lengths) + np.arange(edges[-1])], edges)
-
 
 def texts_of(phrases: pa.Array) -> Texts:
     """
@@ -63,8 +59,8 @@ def texts_of(phrases: pa.Array) -> Texts:
     Texts(characters=array([ 97,  98, 233], dtype=uint32), edges=array([0, 2, 3]))
     """
     lengths = pc.utf8_length(phrases).to_numpy(zero_copy_only=False)
-    joined = "".join(phrases.to_pylist()).encode("utf-32-le")
-    return Texts(np.frombuffer(joined, np.uint32).copy(), np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))))
+    joined = bytearray(string_bytes(phrases)[0].tobytes().decode().encode("utf-32-le"))
+    return Texts(np.frombuffer(joined, np.uint32), np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))))
 
 
 class Bins(NamedTuple):
@@ -87,7 +83,7 @@ def choose_bins(texts: Texts) -> Bins:
     edges = texts.edges[: SAMPLE + 1]
     characters = texts.characters[: edges[-1]]
     known, times = np.unique(characters, return_counts=True)
-    bin_of = (np.arange(CHARACTERS) % BINS).astype(np.uint8)
+    bin_of = _bin_of_others().copy()
     bin_of[known[np.argsort(-times, kind="stable")]] = np.arange(len(known)) % BINS
     n = len(edges) - 1
     text = np.repeat(np.arange(n), np.diff(edges))
@@ -96,6 +92,11 @@ def choose_bins(texts: Texts) -> Bins:
     best = np.argsort(-(having * (1 - having)).ravel(), kind="stable")[:BITS]
     bits = np.bincount(best % BINS, minlength=BINS)
     return Bins(bin_of, bits, np.cumsum(bits) - bits)
+
+
+@functools.cache
+def _bin_of_others() -> U8:
+    return np.resize(np.arange(BINS, dtype=np.uint8), CHARACTERS)
 
 
 class Rows(NamedTuple):
@@ -137,7 +138,7 @@ def columns_of(phrases: pa.Array, first_place: int) -> Columns:
     length = np.diff(texts.edges)
     beyond = length - compiled.sizes(compiled.bags(texts.characters, texts.edges[:-1], texts.edges[1:], *bins))
     order = np.lexsort((beyond, length))
-    length, beyond, texts = length[order], beyond[order], texts.take(order)
+    length, beyond, texts = length[order], beyond[order], Texts(*compiled.taken(*texts, order))
     begins = run_begins(length, beyond)
     begins[::COLUMNS_A_BLOCK] = True
     starts = np.flatnonzero(begins)

@@ -10,15 +10,28 @@ from typing import NamedTuple
 
 from schemas.errors import UserError
 
+
+class Format(NamedTuple):
+    """What a file holds, the version of its inputs, outputs and metadata, and the shipped file."""
+
+    holds: str
+    version: str
+    shipped: str
+
+
 FORMAT = "1"
-"""The version of the file's inputs, outputs and metadata (trainers/parser/export.py)."""
+"""The version of a parser's file (trainers/parser/export.py)."""
+
+PARSER = Format("a parser", FORMAT, "parser.onnx")
+ENTITY_HEAD = Format("an entity finder", "entities 1", "entities.onnx")
+"""trainers/entities/export.py"""
 
 _METADATA = 14
 """`metadata_props` of ONNX's ModelProto: entries of a key (1) and a value (2)."""
 
 
 class ModelFile(NamedTuple):
-    """A file of the format `FORMAT`. `name` is for messages."""
+    """A file of a known format. `name` is for messages."""
 
     name: str
     content: bytes
@@ -26,16 +39,18 @@ class ModelFile(NamedTuple):
     metadata: dict[str, str]
 
 
-def read_model_file(path: str | Path | None = None) -> ModelFile:
+def read_model_file(path: str | Path | None = None, format: Format = PARSER) -> ModelFile:
     """The file written by a training, by default the shipped one. UserError for any other file."""
-    file = Path(path) if path else resources.files(__package__) / "model" / "parser.onnx"
+    file = Path(path) if path else resources.files(__package__) / "model" / format.shipped
     try:
         content = file.read_bytes()
-        metadata = dict(map(_entry, _messages(memoryview(content), _METADATA)))
+        metadata = dict(map(_entry, messages(memoryview(content), _METADATA)))
     except (OSError, ValueError) as error:
         raise not_a_network(str(file), error) from error
-    if metadata.get("format") != FORMAT:
-        raise UserError(f"{file}: not a parser of format {FORMAT}; export it with this version of phrasemill")
+    if metadata.get("format") != format.version:
+        raise UserError(
+            f"{file}: not {format.holds} of format {format.version}; export it with this version of phrasemill"
+        )
     return ModelFile(str(file), content, hashlib.sha256(content).hexdigest(), metadata)
 
 
@@ -44,11 +59,11 @@ def not_a_network(name: str, why: Exception) -> UserError:
 
 
 def _entry(message: memoryview) -> tuple[str, str]:
-    key, value = (b"".join(_messages(message, number)) for number in (1, 2))
+    key, value = (b"".join(messages(message, number)) for number in (1, 2))
     return key.decode(), value.decode()
 
 
-def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
+def messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
     """The fields with the number `wanted` of a protobuf message: strings, or messages in it.
 
     See https://protobuf.dev/programming-guides/encoding. ValueError for what is not such a message, or is cut short.
