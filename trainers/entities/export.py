@@ -43,7 +43,8 @@ def states_of(parser: bytes, sentences: Sequence[Sequence[str]]) -> States:
     """The inputs of the parser's tag head."""
     model = onnx.load_from_string(parser)
     made = {name: node for node in model.graph.node for name in node.output}
-    name, layers = "tags", []
+    name = "tags"
+    layers: list[onnx.NodeProto] = []
     while len(layers) < 2:  # from the last linear layer of the head to the first
         node = made[name]
         name = node.input[0]
@@ -73,11 +74,11 @@ def export(head: HeadNetwork, states: States, labels: Sequence[str], metadata: M
     weights = {name: value.detach().numpy() for name, value in head.state_dict().items()}
     with torch.inference_mode():
         sample = torch.from_numpy(states.values[:CALIBRATION_ROWS])
-        own, read = (each.numpy() for each in head.states(sample, torch.ones(len(sample), 1)))
+        before, after = (each.numpy() for each in head.states(sample, torch.ones(len(sample), 1)))
     scales = {"states": InputScale(states.scale, states.zero_point)}
-    for name, rows, layer in (("context", own, "context"), ("output", read, "output")):
+    for name, rows in (("context", before), ("output", after)):
         limits = np.minimum(rows.min(0), 0), np.maximum(rows.max(0), 0)
-        scales[name] = input_scale(rows[::8], *limits, [weights[f"{layer}.weight"]])
+        scales[name] = input_scale(rows[::8], *limits, [weights[f"{name}.weight"]])
 
     graph = _Graph(scales, labels=0)
     # The network reads (value - mean) / deviation, the file (value - zero point) * scale.

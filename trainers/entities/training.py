@@ -120,7 +120,7 @@ def fit(
         targets = [torch.from_numpy(each[rows[rows >= 0]]) for each in labels]
         loss = torch.stack([functional.cross_entropy(logits, each) for each in targets]).mean()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(head.parameters(), 1.0)
         optimizer.step()
         total += loss.item()

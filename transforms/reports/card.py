@@ -182,11 +182,15 @@ def _feature(field: pa.Field) -> dict[str, Any]:
     """A column in the form of the card's header."""
     if pa.types.is_list(field.type):
         of = field.type.value_type
-        return {"name": field.name, "list": [_feature(each) for each in of] if pa.types.is_struct(of) else str(of)}
+        return {"name": field.name, "list": [_feature(each) for each in of] if pa.types.is_struct(of) else _dtype(of)}
     if pa.types.is_struct(field.type):
         return {"name": field.name, "struct": [_feature(each) for each in field.type]}
-    names = {"halffloat": "float16", "float": "float32", "double": "float64"}
-    return {"name": field.name, "dtype": names.get(str(field.type), str(field.type))}
+    return {"name": field.name, "dtype": _dtype(field.type)}
+
+
+def _dtype(type_: pa.DataType) -> str:
+    """The name that `datasets` has for a type."""
+    return {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(type_), str(type_))
 
 
 def _licences(manifest: Manifest) -> dict[str, Any]:
