@@ -4,10 +4,10 @@
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --compare gate.json  # after it
 
 Documents, sentences, phrases and contexts of two Wikipedia fragments and two books, the entities and typed phrases of
-their sentences, the augmentations and neighbours of these, and mentions, aliases and pairs (plain, masked, all pairs) of
-the fragments: by one and two workers, by `--units`, by Prism with workers in the
-submitting process and in a worker pool, and after a kill with `--resume`. All ways must give the same files, and with
-`--compare` those of the table. Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
+their sentences, the augmentations and neighbours of these, and mentions, aliases and pairs (plain, masked, all pairs)
+of the fragments: by one and two workers, by `--units`, by Prism with workers in the submitting process and in a worker
+pool, and after a kill with `--resume`. All ways must give the same files, and with `--compare` those of the table.
+Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
 """
 
 from __future__ import annotations
