@@ -3,10 +3,11 @@
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --write gate.json    # before a change
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --compare gate.json  # after it
 
-Documents, sentences, phrases and contexts of two Wikipedia fragments and two books, and mentions, aliases and pairs
-(plain, masked, all pairs) of the fragments: by one and two workers, by `--units`, by Prism with workers in the
-submitting process and in a worker pool, and after a kill with `--resume`. All ways must give the same files, and with
-`--compare` those of the table. Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
+Documents, sentences, phrases and contexts of two Wikipedia fragments and two books, the entities and typed phrases of
+their sentences, the augmentations and neighbours of these, and mentions, aliases and pairs (plain, masked, all pairs)
+of the fragments: by one and two workers, by `--units`, by Prism with workers in the submitting process and in a worker
+pool, and after a kill with `--resume`. All ways must give the same files, and with `--compare` those of the table.
+Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ MENTIONS = Job(
 )
 MASKED = Job("mine_mentions", ("",), (("mine_mentions", ""),), ("--masked",))
 ALL_PAIRS = Job("mine_mentions", ("",), (("mine_mentions", ""),), ("--all-pairs",))
+TYPED = Job("mine_phrases", ("-entities", ""), (("find_entities", "-entities"), ("mine_phrases", "")))
+AUGMENTED = Job("augment", ("",), (("augment", ""),), ("--operations", "character,swap_tokens"))
+NEIGHBOURS = Job("find_neighbours", ("",), (("find_neighbours", ""),))
 
 
 def run(module: str, *arguments: str) -> None:
@@ -98,7 +102,7 @@ def killed(job: Job, inputs: list[str], output: str) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    steps = ("parse", "find_mentions", "group", "pair")
+    steps = ("parse", "find_mentions", "group", "pair", "find_entities", "augment", "find_neighbours")
     while process.poll() is None and not any(
         list(Path(f"{output}{suffix}").glob(f"_work/{step}/done/*")) for suffix in job.suffixes for step in steps
     ):
@@ -181,12 +185,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             folder = (chosen.output / way.replace(" ", "-")).resolve()
             shutil.rmtree(folder, ignore_errors=True)
-            mentions = ["--input", str(folder / "pairs-mentions")]
+            mentions, sentences, typed = (
+                ["--input", str(folder / name)] for name in ("pairs-mentions", "contexts-sentences", "typed")
+            )
             for name, job, inputs in (
                 ("contexts", CONTEXTS, [*wikipedia, *books, *small]),
                 ("pairs", MENTIONS, [*wikipedia, *small]),
                 ("masked", MASKED, mentions),
                 ("all-pairs", ALL_PAIRS, mentions),
+                ("typed", TYPED, sentences),
+                ("augmented", AUGMENTED, typed),
+                ("neighbours", NEIGHBOURS, typed),
             ):
                 began = time.monotonic()
                 make(job, inputs, str(folder / name))

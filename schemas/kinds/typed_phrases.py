@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -112,11 +113,11 @@ def show(row: Row, options: Mapping[str, Any]) -> Shown:
 
 def _notes(manifest: Manifest) -> Iterator[str]:
     yield from phrases.KIND.notes(manifest)
-    names = type_names(manifest.options["entity_types"])
-    counts = {name: manifest.counter(TYPE_COUNTER.format(name)) for name in names}
+    counts = Counter({name: n for stage in manifest.stages for name, n in stage.counters.items()})
     total = max(manifest.rows, 1)
-    labels = {label: sum(n for name, n in counts.items() if name.startswith(f"{label}-")) for label in PEARL_LABELS}
-    other = sum(n for name, n in counts.items() if name.endswith(f"-{NO_ENTITY}"))
+    of_label = {label: TYPE_COUNTER.format(f"{label}-") for label in PEARL_LABELS}
+    labels = {label: sum(n for name, n in counts.items() if name.startswith(of_label[label])) for label in PEARL_LABELS}
+    other = sum(counts[f"{each}{NO_ENTITY}"] for each in of_label.values())
     said = [f"{label} {n / total:.1%} ({PEARL_LABELS[label]:.1%})" for label, n in labels.items()]
     said.append(f"{NO_ENTITY} {other / total:.1%} ({PEARL_OTHER:.1%})")
     yield f"shares of the phrases, in parentheses PEARL's (docs/typed-phrases.md): {', '.join(said)}"
