@@ -8,21 +8,26 @@ are medians. nlpaug (1.1.11, not a dependency: the extra `augment`) is set to on
 lower case where it inserts. "changed" is the share of phrases that come out changed. MiB are what the process takes
 beyond its libraries and the phrases.
 
-synonym needs WordNet (nlpaug's tags words by NLTK's tagger, or without it none), contextual --masked-lm: ours gets the
-phrases that nlpaug gets of the others, nlpaug's own a twentieth of them, one by one. In its first turn synonym looks up
-the words, in the next ones it knows them, as in a long run; `first` in the file of figures is that of the first turn.
+synonym needs WordNet: nlpaug's SynonymAug has no tagger there, at no cost; in synonym:tagged it has NLTK's averaged
+perceptron, as it does for its users, trained on 2,000 sentences of GUM (PHRASEMILL_TEST_DATA, default ../shared/data).
+In its first turn synonym looks up the words, in the next ones it knows them, as in a long run; `first` in the file of
+figures is that of the first turn. contextual needs --masked-lm: ours gets the phrases that nlpaug gets of the others,
+nlpaug's own a twentieth of them, one by one.
 
 At the end the command makes two draws of all phrases: seconds, phrases/s and memory of its stages in one process.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -42,6 +47,7 @@ from transforms.augmentation.registry import augmenter_identity, load_augmenter
 from transforms.augmentation.wordnet import find_wordnet, read_files
 
 BATCH = 1 << 14
+GUM = Path(os.environ.get("PHRASEMILL_TEST_DATA", "../shared/data"), "treebanks", "gum", "train.ptb")
 
 Figures: TypeAlias = dict[str, float]
 
@@ -66,20 +72,30 @@ def of_tokens() -> Any:
     return word.RandomWordAug(action="swap", aug_max=1)
 
 
-def of_synonyms() -> Any:
+def of_synonyms(*, tagged: bool) -> Any:
     import nltk
     from nlpaug.augmenter import word
     from nlpaug.model.word_dict import WordNet
 
     folder = tempfile.TemporaryDirectory()
     nltk.data.path.insert(0, for_nltk(Path(folder.name)))
-    try:
-        nltk.pos_tag(["word"])
-    except LookupError:  # NLTK's tagger is not installed: every word is a noun at once, in nlpaug's favour
-        WordNet.pos_tag = classmethod(lambda cls, tokens: [(each, "NN") for each in tokens])
+    # Without a tagger every word is a noun at once, in nlpaug's favour.
+    tag = trained_tagger() if tagged else lambda tokens: [(each, "NN") for each in tokens]
+    WordNet.pos_tag = classmethod(lambda cls, tokens: tag(tokens))
     augmenter = word.SynonymAug(aug_max=1)
     augmenter.folder = folder  # NLTK reads from it when it needs to
     return augmenter
+
+
+def trained_tagger() -> Callable[[list[str]], Any]:
+    """NLTK's tagger, whose own model is in no package registry: the speed is the same with another."""
+    from nltk.tag.perceptron import PerceptronTagger
+
+    with GUM.open() as trees:
+        sentences = [re.findall(r"\(([^\s()]+) ([^\s()]+)\)", tree) for tree in islice(trees, 2_000)]
+    tagger = PerceptronTagger(load=False)
+    tagger.train([[(word, tag) for tag, word in each] for each in sentences if each], nr_iter=3)
+    return tagger.tag  # type: ignore[no-any-return]
 
 
 def for_nltk(folder: Path) -> str:
@@ -134,13 +150,14 @@ EQUIVALENTS: dict[str, Callable[..., Any]] = {
     "insert_character": partial(of_characters, "insert"),
     "keyboard": of_keyboard,
     "swap_tokens": of_tokens,
-    "synonym": of_synonyms,
+    "synonym": partial(of_synonyms, tagged=False),
+    "synonym:tagged": partial(of_synonyms, tagged=True),
     "nlpaug_keyboard": of_keyboard,
     "nlpaug_ocr": of_ocr,
     "nlpaug_spelling": of_spelling,
     "contextual": OneByOne,
 }
-"""What makes nlpaug's equivalent of an operation."""
+"""What makes nlpaug's equivalent of an operation; after a colon a variant of nlpaug's."""
 
 
 def read_phrases(place: str, most: int) -> list[str]:
@@ -157,7 +174,7 @@ def measure(operation: str, texts: Sequence[str], few: int, times: int, masked_l
     if operation in SLOW:
         texts, few = texts[:few], few // SLOW[operation]
     phrases, part = pa.array(texts, pa.string()), list(texts[:few])
-    augmenter = load_augmenter(operation, vars(AugmenterOptions(masked_lm=masked_lm)))
+    augmenter = load_augmenter(operation.split(":")[0], vars(AugmenterOptions(masked_lm=masked_lm)))
     augmenter.augment(phrases.slice(0, 100), np.arange(100, dtype=np.uint64))  # what is loaded at the first use
     needs = [masked_lm] if operation == "contextual" else []
     theirs = EQUIVALENTS[operation](*needs) if find_spec("nlpaug") else None
@@ -225,7 +242,9 @@ def main() -> int:
     rows = []
     for operation in filter(None, asked.only.split(",")) if asked.only else EQUIVALENTS:
         try:
-            augmenter_identity(operation, vars(AugmenterOptions(masked_lm=asked.masked_lm)))
+            augmenter_identity(operation.split(":")[0], vars(AugmenterOptions(masked_lm=asked.masked_lm)))
+            if operation == "synonym:tagged" and not GUM.is_file():
+                raise UserError(f"no {GUM}; set PHRASEMILL_TEST_DATA")
         except UserError as error:
             print(f"{operation}: skipped: {error}")
             continue

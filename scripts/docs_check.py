@@ -58,7 +58,7 @@ NOT_RUN = {
     r"--encoder|mine-negatives|embed-phrases": "needs an encoder; tests/pipelines/test_mine_negatives.py",
     r"--parser benepar": "needs a model of benepar; tests/parsing/test_benepar_parser.py",
     r"benchmarks\.": "takes long; make bench-smoke runs each benchmark at its smallest",
-    r"train parser|out/mine/": "needs treebanks, and hours; tests/trainers",
+    r"train (parser|entities)|out/mine/": "needs treebanks, and hours; tests/trainers",
 }
 
 # ---- Reading a page

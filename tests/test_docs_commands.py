@@ -17,10 +17,12 @@ from pipelines.__main__ import commands, tools
 from schemas.commands import name_of
 from schemas.errors import UserError
 from schemas.options import Flags
+from trainers.train import MODELS
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECK = runpy.run_path(str(ROOT / "scripts/docs_check.py"))
-FLAGS: dict[str, Flags] = {name_of(each.module): each.flags for each in (*commands(), *tools(ALL_TOOLS))}
+TRAINED = tools(tuple(MODELS.values()))
+FLAGS: dict[str, Flags] = {name_of(each.module): each.flags for each in (*commands(), *tools(ALL_TOOLS), *TRAINED)}
 
 WRITERS = {name_of(each.module) for each in commands()}
 

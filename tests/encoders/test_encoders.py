@@ -93,6 +93,7 @@ def minilm() -> str:
     return str(Path(found.origin).parent / "model")
 
 
+@pytest.mark.heavy
 def test_a_real_encoder(minilm):
     """A vector depends on its text, whatever else is in the call; close texts have close vectors."""
     from transforms.encoders.registry import load_encoder

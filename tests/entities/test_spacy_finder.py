@@ -175,7 +175,7 @@ def test_what_is_no_recogniser_is_refused(tmp_path):
             refused("spacy", model="nowhere")
         with pytest.raises(UserError, match="has no option 'threads'; it takes model, types"):
             refused("spacy", threads=2)
-        with pytest.raises(UserError, match="no entity finder 'flair'; choose among spacy, transformers"):
+        with pytest.raises(UserError, match="no entity finder 'flair'; choose among phrasemill, spacy, transformers"):
             refused("flair")
 
 

@@ -69,7 +69,7 @@ def test_names_without_a_capital_are_left_out_and_counted(found):
     all_ = [(1, 2, "CARDINAL"), (5, 6, "PERSON"), (8, 9, "GPE"), (10, 11, "GPE")]
     expected = {True: all_, False: [all_[0], all_[3]]}
     for keep, spans in expected.items():
-        options = EntityOptions(keep_uncapitalised=keep)
+        options = EntityOptions(entity_finder="spacy", keep_uncapitalised=keep)
         made = corpus.entities(sentences, Chosen([options]), Folder(str(found / f"wolf-{keep}")))
         assert made.build is not None
         run_inline(made.build)

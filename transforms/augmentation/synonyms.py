@@ -11,13 +11,14 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from transforms.arrays import U64
+from transforms.arrays import I64, U64
 from transforms.augmentation.inflection import FORMS, Inflection
 from transforms.augmentation.interface import Augmenter, pick
 from transforms.augmentation.wordnet import (
@@ -68,21 +69,36 @@ _DEGREES = frozenset("very so too quite rather".split())
 _NOT_SYNONYMS = (frozenset(("say", "tell")),)
 """Words that share a sense and no construction, in spite of what WordNet says."""
 
-_TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"""(?P<open>["'(\[{]*)(?P<word>[a-z]+(?:-[a-z]+)*)(?P<rest>(?:'s|')?[^\w\s'-]*)""", re.IGNORECASE)
 _LEMMA = re.compile(r"[a-z]+(?:[- ][a-z]+)*")
 _VOWEL_SOUND = re.compile(r"(?!eu|uni|us[eu]|one|once)[aeiou]|hon|hour|heir")
 
 
+_ALONE, _FIRST, _SECOND = 1, 2, 4
+"""What a word may be in some phrase: replaced alone; the first or the second word of a lemma that is replaced."""
+
+
 class Word(NamedTuple):
-    """A word of a phrase. `kind`: "content", "function" or "other" (a name, a number, what is no word)."""
+    """A word of a phrase, from `start` to `end` of its token.
+
+    `kind`: "content", "function" or "other" (a name, a number, what is no word). `ends`: the punctuation or 's that
+    follows. `seconds`: its base forms that are the second word of a lemma; `after`: those that follow it in one;
+    `after_shared`: those of lemmas that may have a synonym.
+    """
 
     start: int
     end: int
     text: str
     kind: str
     ends: str
-    """The punctuation or 's that follows."""
+    capital: bool
+    may: int = 0
+    seconds: tuple[str, ...] = ()
+    after: Set[str] = frozenset()
+    after_shared: Set[str] = frozenset()
+    upper: bool = False
+    as_name: Word | None = None
+    """The same word where its capitals make it a name."""
 
 
 class Replaceable(NamedTuple):
@@ -100,7 +116,8 @@ class Synonym(Augmenter):
         self._synonyms = Synonyms(wordnet())
 
     def augment(self, phrases: pa.StringArray, seeds: U64) -> pa.StringArray:
-        texts = phrases.to_pylist()
+        rows = self._synonyms.worth_a_look(phrases)
+        texts, seeds = phrases.take(pa.array(rows)).to_pylist(), seeds[rows]
         found = [self._synonyms.replaceable(each) for each in texts]
         places = pick(seeds, 0, np.array([len(each) for each in found], np.int64)).tolist()
         chosen = [each[place] if each else None for each, place in zip(found, places, strict=True)]
@@ -109,7 +126,9 @@ class Synonym(Augmenter):
             text[: each.start] + each.synonyms[number] + text[each.end :] if each else None
             for text, each, number in zip(texts, chosen, numbers, strict=True)
         ]
-        return pa.array(made, pa.string())
+        places_made = np.full(len(phrases), -1)
+        places_made[rows] = np.arange(len(rows))
+        return pa.array(made, pa.string()).take(pa.array(places_made, mask=places_made < 0))
 
     @classmethod
     def identity(cls, **options: Any) -> dict[str, Any]:
@@ -123,29 +142,97 @@ class Synonyms:
     def __init__(self, database: WordNet) -> None:
         self._database = database
         self._inflection = Inflection(database)
-        self._openings = {" ".join(each.split(" ", 2)[:2]) for part in FORMS for each in database.compounds(part)}
+        tagged = (sense for part in FORMS for each in database.tagged(part) for sense in database.senses(each, part))
+        shared = {each.lemma.lower() for sense in tagged if sense.occurrences for each in sense.members}
+        # The second words of lemmas by the first; of all, and of those that may have a synonym.
+        self._after: dict[str, set[str]] = {}
+        self._after_shared: dict[str, set[str]] = {}
+        for lemma in (each for part in FORMS for each in database.compounds(part)):
+            first, second = lemma.split(" ", 2)[:2]
+            for after in (self._after, self._after_shared) if lemma in shared else (self._after,):
+                after.setdefault(first, set()).add(second)
+        self._seconds = frozenset().union(*self._after.values())
+
+    def worth_a_look(self, phrases: pa.StringArray) -> I64:
+        """The rows of phrases in which something may be replaced, as their tokens say: a third of all."""
+        split = pc.split_pattern(phrases, " ")
+        tokens = split.values.dictionary_encode()
+        codes, words = tokens.indices.to_numpy(), list(map(self._word, tokens.dictionary.to_pylist()))
+        may = np.array([each.may for each in words], np.int64)[codes]
+        worth = (may & _ALONE) > 0
+        pairs = np.flatnonzero((may[:-1] & _FIRST > 0) & (may[1:] & _SECOND > 0))
+        worth[pairs] |= np.fromiter(
+            (
+                not words[first].after_shared.isdisjoint(words[second].seconds)
+                for first, second in zip(codes[pairs].tolist(), codes[pairs + 1].tolist(), strict=True)
+            ),
+            np.bool_,
+        )
+        return np.flatnonzero(np.logical_or.reduceat(worth, split.offsets.to_numpy()[:-1]))
 
     @functools.lru_cache(1 << 10)  # noqa: B019 (there is one object a process; the draws of a phrase come together)
     def replaceable(self, phrase: str) -> tuple[Replaceable, ...]:
         """What can be replaced in a phrase, from left to right."""
-        words = list(_words(phrase))
+        tokens = phrase.split()
+        words = list(map(self._word, tokens))
+        if phrase != phrase.lower():
+            # One capital letter, at the beginning, may be that of a sentence.
+            named = sum(each.capital for each in words) > 1 or tokens == [phrase]
+            words = [
+                each.as_name if each.as_name and (named or place or each.upper) else each
+                for place, each in enumerate(words)
+            ]
         found = []
         place = 0
         while place < len(words):
-            size = self._lemma_size(words, place)
-            start, end = words[place].start, words[place + size - 1].end
-            if words[place].kind == "content" and (synonyms := self._fitting(words, place, size)):
+            word = words[place]
+            size = 1
+            if place + 1 < len(words) and not word.after.isdisjoint(words[place + 1].seconds):
+                size = self._lemma_size(words, place)
+            last = place + size - 1
+            fits = word.may & _ALONE if size == 1 else word.kind == "content"
+            if fits and (synonyms := self._fitting(words, place, last)):
+                start = _place(phrase, tokens, place) + word.start
+                end = (_place(phrase, tokens, last) if size > 1 else start - word.start) + words[last].end
                 shown = phrase[start:end]
                 found.append(Replaceable(start, end, tuple(in_case_of(shown, each) for each in synonyms)))
             place += size
         return tuple(found)
 
+    @functools.lru_cache(_CACHED)  # noqa: B019
+    def _word(self, token: str) -> Word:
+        """The word of a token, wherever that stands."""
+        found = _WORD.fullmatch(token)
+        if not found:
+            # White space other than one space each parts words that are not looked at here.
+            may = 0 if token.split() == [token] else _ALONE
+            return Word(0, len(token), token.lower(), "other", ".", token[:1].isupper(), may)
+        word, ends = found["word"], found["rest"]
+        text = word.lower()
+        kind = "function" if text in FUNCTION_WORDS or len(text) < 3 else "content"
+        forms = {each for part in FORMS for each in self._database.base_forms(text, part, any_lemma=True)}
+        begins = not ends and text not in lexicon.DETERMINERS
+        after, after_shared = (
+            frozenset().union(*(lemmas[each] for each in forms if begins and each in lemmas))
+            for lemmas in (self._after, self._after_shared)
+        )
+        seconds = tuple(forms & self._seconds)
+        may = _SECOND * bool(seconds)
+        if kind == "content":
+            may |= _FIRST * bool(after_shared)
+            may |= _ALONE * any(self._synonyms_as(text, possible) for possible in _POSSIBLE)
+        name = Word(*found.span("word"), text, "other", ends, token[0].isupper(), upper=word.isupper())
+        return name._replace(
+            kind=kind,
+            may=may,
+            seconds=seconds,
+            after=after,
+            after_shared=after_shared,
+            as_name=name if word != text else None,
+        )
+
     def _lemma_size(self, words: list[Word], place: int) -> int:
         """How many words from there on are one lemma: "young ladies", "took part", "of course"."""
-        if words[place].kind == "other" or words[place].text in lexicon.DETERMINERS or place + 1 == len(words):
-            return 1
-        if not self._begins_lemma(words[place].text, words[place + 1].text):
-            return 1
         most = 1
         while most < min(_LONGEST_LEMMA, len(words) - place) and not words[place + most - 1].ends:
             if words[place + most].kind == "other":
@@ -157,35 +244,30 @@ class Synonyms:
                 return size
         return 1
 
-    def _begins_lemma(self, first: str, second: str) -> bool:
-        """Whether a lemma of several words may begin with forms of these two: a quick look before a careful one."""
-        seconds = self._base_forms(second)
-        return any(f"{one} {other}" in self._openings for one in self._base_forms(first) for other in seconds)
+    def _fitting(self, words: list[Word], place: int, last: int) -> tuple[str, ...]:
+        """The synonyms that fit where the words stand."""
+        if last > place and words[last].kind == "function":
+            return ()  # "went to him" is not "attended him"
+        text = " ".join(each.text for each in words[place : last + 1])
+        wrong = "p" if last + 1 < len(words) and not words[last].ends and words[last + 1].kind != "function" else "a"
+        article = words[place - 1].text if place and words[place - 1].text in lexicon.ARTICLES else ""
+        return self._fitting_there(text, _possible_parts(words, place, last), wrong, article)
 
     @functools.lru_cache(_CACHED)  # noqa: B019
-    def _base_forms(self, text: str) -> frozenset[str]:
-        """What a word may be a form of, itself among it."""
-        return frozenset(each for part in FORMS for each in self._database.base_forms(text, part, any_lemma=True))
-
-    def _fitting(self, words: list[Word], place: int, size: int) -> list[str]:
-        """The synonyms that fit where the words stand."""
-        text = " ".join(each.text for each in words[place : place + size])
-        last = place + size - 1
-        if self._is_name(text):
-            return []
-        if size > 1 and words[last].kind == "function":
-            return []  # "went to him" is not "attended him"
-        part = self._part(text, _possible_parts(words, place, last))
-        if not part:
-            return []
-        wrong = "p" if last + 1 < len(words) and not words[last].ends and words[last + 1].kind != "function" else "a"
-        before = words[place - 1].text if place else ""
-        return [
+    def _fitting_there(self, text: str, possible: tuple[str, ...], wrong: str, article: str) -> tuple[str, ...]:
+        """The synonyms of a word that are one of some parts of speech, without those of a place, after an article."""
+        return tuple(
             each.lemma
-            for each in self._synonyms(text, part)
+            for each in self._synonyms_as(text, possible)
             if each.place not in (wrong, "ip")
-            and (before not in lexicon.ARTICLES or bool(_VOWEL_SOUND.match(each.lemma)) == (before == "an"))
-        ]
+            and (not article or bool(_VOWEL_SOUND.match(each.lemma)) == (article == "an"))
+        )
+
+    def _synonyms_as(self, text: str, possible: tuple[str, ...]) -> tuple[Member, ...]:
+        """The synonyms of a word as the part of speech that it has of those possible."""
+        if self._is_name(text) or not (part := self._part(text, possible)):
+            return ()
+        return self._synonyms(text, part)
 
     @functools.lru_cache(_CACHED)  # noqa: B019
     def _is_name(self, text: str) -> bool:
@@ -276,20 +358,16 @@ class Synonyms:
         return parts[part] >= LEAST_OF_WORD * sum(parts.values())
 
 
-def _words(phrase: str) -> Iterator[Word]:
-    capitals = sum(word[0].isupper() for word in phrase.split())
-    for token in _TOKEN.finditer(phrase):
-        found = _WORD.fullmatch(token[0])
-        if not found:
-            yield Word(*token.span(), token[0].lower(), "other", ".")
-            continue
-        start, end = (token.start() + each for each in found.span("word"))
-        word = found["word"]
-        text = word.lower()
-        # One capital letter, at the beginning, may be that of a sentence.
-        named = word != text and (token.start() > 0 or capitals > 1 or len(phrase) == len(token[0]) or word.isupper())
-        kind = "other" if named else "function" if text in FUNCTION_WORDS or len(text) < 3 else "content"
-        yield Word(start, end, text, kind, found["rest"])
+def _place(phrase: str, tokens: list[str], number: int) -> int:
+    """Where a token begins."""
+    place = 0
+    for each in tokens[:number]:
+        place = phrase.index(each, place) + len(each)
+    return phrase.index(tokens[number], place)
+
+
+_AFTER_DEGREE, _LAST, _NO_VERB, _ANY = (ADJECTIVE, ADVERB), (NOUN,), (NOUN, ADJECTIVE, ADVERB), tuple(FORMS)
+_POSSIBLE = (_AFTER_DEGREE, _LAST, _NO_VERB, _ANY)
 
 
 def _possible_parts(words: list[Word], place: int, last: int) -> tuple[str, ...]:
@@ -300,13 +378,13 @@ def _possible_parts(words: list[Word], place: int, last: int) -> tuple[str, ...]
     ends = last + 1 == len(words) or words[last].ends or words[last + 1].kind == "function"
     before = words[first - 1].text if first else ""
     if before in _DEGREES and place == first:
-        return ADJECTIVE, ADVERB
+        return _AFTER_DEGREE
     if before in _BEFORE_NOUN or (first and words[first - 1].ends.startswith("'")):
-        return (NOUN,) if ends else (NOUN, ADJECTIVE, ADVERB)
+        return _LAST if ends else _NO_VERB
     if place > first:
-        return (NOUN, ADJECTIVE, ADVERB)
+        return _NO_VERB
     # Before another word of content, "mean" and "leading" may be a verb or not.
-    return tuple(FORMS)
+    return _ANY
 
 
 def _weights(senses: tuple[Sense, ...]) -> list[float]:

@@ -87,6 +87,10 @@ class WordNet:
         """The lemmas of several words."""
         return [each for each in self._index[pos] if " " in each]
 
+    def tagged(self, pos: str) -> list[str]:
+        """The lemmas that are in the tagged texts."""
+        return [lemma for lemma, each in self._counts if each == pos]
+
     def senses(self, lemma: str, pos: str) -> tuple[Sense, ...]:
         """The senses, the commonest first."""
         offsets = self._index[pos].get(lemma, b"").split()

@@ -16,7 +16,7 @@ class EntityOptions:
 
     group: ClassVar[str] = "entities"
 
-    entity_finder: str = option("spacy", choices=ENTITY_FINDERS, help="what finds named entities in the sentences")
+    entity_finder: str = option("phrasemill", choices=ENTITY_FINDERS, help="what finds named entities in the sentences")
     entity_model: str | None = option(
         None, metavar="NAME", help="the model of that: a name or a path", unset="the finder's own"
     )
