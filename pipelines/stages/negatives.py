@@ -73,6 +73,7 @@ class FilterNegatives(Stage):
     """
 
     name: ClassVar[str] = "filter_negatives"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "candidates"
     Unit: ClassVar[type] = Strip
 

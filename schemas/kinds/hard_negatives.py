@@ -192,7 +192,10 @@ KIND = Kind(
     parsed=True,
     filters={
         "below_difference": "a neighbour that is near in meaning, too (--min-difference, --cosine)",
-        "variant": "a neighbour that differs in spelling, hyphens, inflection or articles only (--keep-variants)",
+        "variant": (
+            "a neighbour that differs in spelling, hyphens, inflection, determiners or a first preposition only"
+            " (--keep-variants)"
+        ),
         "beyond_top_k": "a neighbour with a smaller difference than the negatives of its phrase (--negatives)",
     },
 )

@@ -62,5 +62,6 @@ class HardNegativeRules:
         more="PEARL's code takes scaled. See [Which cosine](#which-cosine)",
     )
     keep_variants: bool = option(
-        False, help="keep neighbours that differ in spelling, hyphens, inflection or articles only"
+        False,
+        help="keep neighbours that differ in spelling, hyphens, inflection, determiners or a first preposition only",
     )
