@@ -19,7 +19,6 @@ from pipelines.stages.duplicates import Drop, FindDuplicateIds, FindDuplicates
 from pipelines.stages.entities import FindEntities
 from pipelines.stages.extract import Extract, SourceFile
 from pipelines.stages.near_duplicates import Cluster, Compare, Match, Send, Sign
-from pipelines.stages.neighbours import FindNeighbours
 from pipelines.stages.parse import Parse
 from schemas import kinds
 from schemas.errors import UserError
@@ -30,8 +29,6 @@ from schemas.storage.folder import Folder
 from transforms.contexts.options import NegativeRules, Occurrences, WindowRules
 from transforms.entities.options import EntityOptions
 from transforms.entities.registry import finder_identity
-from transforms.negatives.neighbours import require_compiler
-from transforms.negatives.options import NeighbourRules
 from transforms.options import Draws
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.parsing.registry import parser_identity
@@ -294,21 +291,6 @@ def contexts(
             inputs=(documents.as_input, sentences.as_input, phrases.as_input),
             options=choose.settings() | cut.settings() | order.settings(),
             seed=draws.seed,
-        )
-    )
-
-
-def neighbours(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
-    """Phrases -> the phrases that are most similar to each by edits."""
-    require_compiler()
-    stage = FindNeighbours(rules=options[NeighbourRules], phrases=phrases.folder.uri)
-    return built(
-        DatasetBuild(
-            output=output,
-            kind=kinds.neighbours.KIND,
-            stages=(stage,),
-            inputs=(phrases.as_input,),
-            options=stage.settings(),
         )
     )
 

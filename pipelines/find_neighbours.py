@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
-    from pipelines import corpus
+    from pipelines import corpus, negative_corpus
 
     chain = corpus.any_phrases(source, options, output)
-    return [*chain, corpus.neighbours(chain[-1], options, output)]
+    return [*chain, negative_corpus.neighbours(chain[-1], options, output)]
 
 
 COMMAND = Command(

@@ -26,7 +26,7 @@ def build(source: Given, options: Chosen, output: Folder) -> list[ChainDataset]:
 
     chain = corpus.any_phrases(source, options, output)
     phrases = chain[-1]
-    neighbours = corpus.neighbours(phrases, options, output.beside("-neighbours"))
+    neighbours = negative_corpus.neighbours(phrases, options, output.beside("-neighbours"))
     embeddings = negative_corpus.embeddings(phrases, options, output.beside("-embeddings"))
     negatives = negative_corpus.hard_negatives(phrases, neighbours, embeddings, options, output)
     return [*chain, neighbours, embeddings, negatives]

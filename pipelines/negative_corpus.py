@@ -12,12 +12,29 @@ from pipelines.corpus import ChainDataset, built
 from pipelines.engine.dataset_build import DatasetBuild
 from pipelines.stages.embed import Embed, Join
 from pipelines.stages.negatives import FilterNegatives, MeasureCosine, OrderNegatives
+from pipelines.stages.neighbours import FindNeighbours
 from schemas import kinds
 from schemas.options import Chosen
 from schemas.storage.folder import Folder
 from transforms.encoders.files import encoder_identity
 from transforms.encoders.options import EncoderOptions
-from transforms.negatives.options import HardNegativeRules
+from transforms.negatives.neighbours import require_compiler
+from transforms.negatives.options import HardNegativeRules, NeighbourRules
+
+
+def neighbours(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
+    """Phrases -> the phrases that are most similar to each by edits."""
+    require_compiler()
+    stage = FindNeighbours(rules=options[NeighbourRules], phrases=phrases.folder.uri)
+    return built(
+        DatasetBuild(
+            output=output,
+            kind=kinds.neighbours.KIND,
+            stages=(stage,),
+            inputs=(phrases.as_input,),
+            options=stage.settings(),
+        )
+    )
 
 
 def embeddings(phrases: ChainDataset, options: Chosen, output: Folder) -> ChainDataset:
