@@ -85,3 +85,20 @@ def tokens(text: str) -> list[str]:
             found.append("")
         found[-1] += cluster
     return [*found, ""] if blank else found
+
+
+def edit_similarity(one: str, other: str) -> float:
+    """2 L / (length of both), of the length L of their longest common subsequence (Hyyrö 2004: bits in parallel).
+
+    >>> round(edit_similarity("colour", "color"), 3)
+    0.909
+    """
+    places: dict[str, int] = {}
+    for place, char in enumerate(one):
+        places[char] = places.get(char, 0) | 1 << place
+    full = (1 << len(one)) - 1
+    left = full  # a 0 for each character of `one` in the subsequence
+    for char in other:
+        found = left & places.get(char, 0)
+        left = (left + found | left - found) & full
+    return 2 * (len(one) - left.bit_count()) / max(len(one) + len(other), 1)

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import xxhash
 
 from schemas.dataset import Dataset, RowGroup
-from schemas.keys import is_validation
-from schemas.manifest import Manifest, Shard
+from schemas.keys import is_validation, split_of
+from schemas.manifest import SPLITS, Manifest, Shard
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -315,22 +315,35 @@ def _after(end: object) -> str:
 
 
 class InSplit(Check):
-    """Rows are in the split to which the hash of each of their `owners` assigns them. An unknown owner is None."""
+    """Rows are in the split to which the hash of each of their `owners` assigns them. An unknown owner is None.
 
-    def __init__(self, what: str, owners: Callable[[pa.Table], list[list[str | None]]], manifest: Manifest) -> None:
-        self._what, self._owners = what, owners
-        self._rate, self._seed = float(manifest.options["validation_rate"]), manifest.seed or 0
+    `shares`: the sizes of the splits; by default --validation-rate says them.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        owners: Callable[[pa.Table], list[list[str | None]]],
+        manifest: Manifest,
+        shares: Sequence[float] = (),
+    ) -> None:
+        self._what, self._owners, self._seed = what, owners, manifest.seed or 0
+        if shares:
+            self._split = lambda owner: SPLITS[split_of(owner, shares=shares, seed=self._seed)]
+        else:
+            rate = float(manifest.options["validation_rate"])
+            self._split = lambda owner: SPLITS[is_validation(owner, rate=rate, seed=self._seed)]
 
     def rows(self, group: RowGroup, split: str) -> Iterator[Broken]:
-        wanted: dict[str, bool] = {}
+        wanted: dict[str, str] = {}
         wrong: dict[int, str] = {}
         for owners in self._owners(group.table):
             for row, owner in enumerate(owners):
                 if owner is None:
                     continue
                 if owner not in wanted:
-                    wanted[owner] = is_validation(owner, rate=self._rate, seed=self._seed)
-                if wanted[owner] != (split == "validation"):
+                    wanted[owner] = self._split(owner)
+                if wanted[owner] != split:
                     wrong.setdefault(row, owner)
         yield Broken(self._what, rows_of(sorted(wrong)), lambda row: quoted(wrong[row].replace("\0", " ")))
 

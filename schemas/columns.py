@@ -11,17 +11,17 @@ import pyarrow as pa
 SCHEMA_VERSION = 2
 
 
-def column(name: str, type_: pa.DataType, description: str) -> pa.Field:
-    """A non-null column that carries its own description."""
-    return pa.field(name, type_, nullable=False, metadata={"description": description})
+def column(name: str, type_: pa.DataType, description: str, *, optional: bool = False) -> pa.Field:
+    """A column that carries its own description. `optional`: a value may be null, where it is not known."""
+    return pa.field(name, type_, nullable=optional, metadata={"description": description})
 
 
-def term(name: str, description: str) -> pa.Field:
+def term(name: str, description: str, *, optional: bool = False) -> pa.Field:
     """A string column of few distinct values: dictionary-encoded in the file, plain strings in memory.
 
     Not Arrow's dictionary type: pyarrow cannot read it inside lists, and `datasets` not at all.
     """
-    return pa.field(name, pa.string(), nullable=False, metadata={"description": description, "distinct": "few"})
+    return pa.field(name, pa.string(), nullable=optional, metadata={"description": description, "distinct": "few"})
 
 
 def struct(*fields: pa.Field) -> pa.DataType:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,16 @@ def draw_key(phrase: str, draw: int, *, seed: int) -> bytes:
     return xxhash.xxh3_128_digest(f"{draw}\0{phrase}".encode(), seed=seed)
 
 
+def pair_key(one: str, other: str, *, seed: int = 0) -> bytes:
+    """The 128-bit xxh3 of two phrases, the same in both directions. It decides the place of the pair."""
+    return xxhash.xxh3_128_digest(pair_name(one, other).encode(), seed=seed)
+
+
+def pair_name(one: str, other: str) -> str:
+    """What is the same for both directions of a pair; it decides the split of the pair."""
+    return "\0".join(sorted((one, other)))
+
+
 def halves(keys: Iterable[bytes]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """[n], [n] the upper and lower 64 bits of 128-bit keys, whose 16 bytes are two big-endian numbers."""
     both = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
@@ -38,6 +49,13 @@ def match_keys(phrases: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 def is_validation(doc_id: str, *, rate: float, seed: int) -> bool:
     """Whether a document belongs to the validation split, by its hash. So no document is in both splits."""
     return rate > 0 and xxhash.xxh3_64_intdigest(f"split\0{doc_id}".encode(), seed=seed) < rate * 2.0**64
+
+
+def split_of(name: str, *, shares: Sequence[float], seed: int) -> int:
+    """The number of the split to which the hash of a name assigns it: with the shares 70 15 15, 0 for most names."""
+    place = xxhash.xxh3_64_intdigest(f"split\0{name}".encode(), seed=seed) / 2.0**64 * sum(shares)
+    ends = itertools.accumulate(shares)
+    return next((number for number, end in enumerate(ends) if place < end), len(shares) - 1)
 
 
 def order_by_key(hi: npt.NDArray[np.uint64], *more: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

@@ -23,7 +23,7 @@ from schemas.storage.folder import Folder
 
 MANIFEST = "manifest.json"
 FORMAT = "phrasemill dataset"
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation", "test")
 
 CHANGED = "the manifest was changed after it was written; restore it, or write the dataset again with --overwrite"
 

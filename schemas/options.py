@@ -15,6 +15,8 @@
 
 The classes are ordinary ones: code that is called without a command line has the same defaults. The name of a flag is
 that of its field. An option that is True by default is switched off by its flag, which has to be named.
+
+A class with an option `preset` has `presets`, by name: instances of classes, whose values are then the defaults.
 """
 
 from __future__ import annotations
@@ -73,6 +75,11 @@ class Option:
     @property
     def flag(self) -> str:
         return self.own_flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def back_flag(self) -> str:
+        """The flag that gives a switch its default again where a preset has changed it."""
+        return ("--" if self.default else "--no-") + self.name.replace("_", "-")
 
     @property
     def shown_default(self) -> str:
@@ -179,7 +186,8 @@ class Chosen:
         self._options = {type(each): each for each in options}
 
     def __getitem__(self, of: type[T]) -> T:
-        found: T = self._options[of]
+        """The instance of a class, or else of a class derived from it."""
+        found: T = self._options.get(of) or next(each for each in self if isinstance(each, of))
         return found
 
     def __iter__(self) -> Iterator[Any]:
@@ -220,6 +228,7 @@ class Flags:
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
         )
+        self._presets = {name: own for of in self._groups for name, own in getattr(of, "presets", {}).items()}
         self.places: list[argparse.Action] = []
         """The flags of paths and addresses, for completion in a shell."""
         titles: dict[str, Any] = {"": self.parser}
@@ -227,10 +236,15 @@ class Flags:
             title = getattr(of, "group", "")
             if title not in titles:
                 titles[title] = self.parser.add_argument_group(title)
+            in_presets = [each for own in self._presets.values() for each in own if type(each) is of]
             for each in options_of(group):
-                action = _add(titles[title], each, dest=_dest(of, each))
+                dest = f"{_dest(of)}{each.name}"
+                action = _add(titles[title], each, dest=dest)
                 if each.place:
                     self.places.append(action)
+                if each.is_switch and any(getattr(own, each.name) != each.default for own in in_presets):
+                    back = "store_true" if each.default else "store_false"
+                    titles[title].add_argument(each.back_flag, action=back, dest=dest, help=argparse.SUPPRESS)
 
     @property
     def groups(self) -> tuple[type, ...]:
@@ -242,7 +256,8 @@ class Flags:
 
     @property
     def names(self) -> list[str]:
-        return [flag for action in self.parser._actions for flag in action.option_strings]
+        shown = (action for action in self.parser._actions if action.help != argparse.SUPPRESS)
+        return [flag for action in shown for flag in action.option_strings]
 
     def parse(self, arguments: Sequence[str] | None) -> Chosen:
         """The options. UserError for a flag that there is not, naming the nearest."""
@@ -255,26 +270,32 @@ class Flags:
         """The options, and the arguments that are no flags of ours."""
         given, rest = self.parser.parse_known_args(checked_arguments(arguments))
         values = vars(given)
-        found = []
+        chosen = (values.get(f"{_dest(of)}preset") for of in self._groups if hasattr(of, "presets"))
+        preset, found = self._preset(next(chosen, None)), []
         for of, group in self._groups.items():
-            own = {} if isinstance(group, type) else vars(group)
+            own = vars(preset[of]) if of in preset else {} if isinstance(group, type) else vars(group)
             for each in options_of(group):
-                value = values.get(_dest(of, each), MISSING)
+                value = values.get(f"{_dest(of)}{each.name}", MISSING)
                 if value is not MISSING:
                     own = own | {each.name: tuple(value) if each.repeated else value}
             found.append(of(**own))
         return Chosen(found), rest
 
+    def _preset(self, name: str | None) -> dict[type, Any]:
+        """What a preset has instead of the defaults, by class."""
+        return {type(each): each for each in self._presets.get(name, ())}
+
     def arguments(self, *options: Any) -> list[str]:
-        """Options as one would type them, less those that have their defaults."""
+        """Options as one would type them, less those that have their defaults, or what the preset among them has."""
+        preset = self._preset(next((each.preset for each in options if hasattr(each, "presets")), None))
         found: list[str] = []
         for chosen in options:
             for each in self.options(type(chosen)):
                 value = getattr(chosen, each.name)
-                if value == each.default:
+                if value == getattr(preset.get(type(chosen)), each.name, each.default):
                     continue
                 if each.is_switch:
-                    found.append(each.flag)
+                    found.append(each.flag if value != each.default else each.back_flag)
                     continue
                 for text in map(_text, value if each.repeated else [value]):
                     if each.is_positional:
@@ -295,8 +316,8 @@ def no_such_flag(argument: str, known: Sequence[str]) -> str:
     return f"{flag}: no such flag" + (f"; did you mean {near[0]}?" if near else "; see --help")
 
 
-def _dest(of: type, each: Option) -> str:
-    return f"{of.__module__}.{of.__qualname__}.{each.name}"
+def _dest(of: type) -> str:
+    return f"{of.__module__}.{of.__qualname__}."
 
 
 def _add(to: Any, each: Option, *, dest: str) -> Any:

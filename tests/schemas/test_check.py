@@ -162,8 +162,8 @@ CASES = {
     "columns": ("contexts", edit(lambda data: data["columns"].pop()), "columns are .* instead of"),
     "a split with a name of its own": (
         "contexts-documents",
-        edit(lambda data: data["splits"].update(test=[]) or data["rows"].update(test=0)),
-        'there is no split "test", only train, validation',
+        edit(lambda data: data["splits"].update(dev=[]) or data["rows"].update(dev=0)),
+        'there is no split "dev", only train, validation, test',
     ),
     "options gone": ("contexts", edit(lambda data: data["options"].pop("mask_token")), "options lack 'mask_token'"),
     "licences": (

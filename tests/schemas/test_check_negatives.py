@@ -11,8 +11,8 @@ import near
 import pytest
 from breaking import Row, edit, field, ledger, rewrite
 
+from schemas.characters import edit_similarity
 from schemas.check import main
-from schemas.kinds.hard_negatives import edit_similarity
 
 
 def item(row: int, number: int, **values: Any):

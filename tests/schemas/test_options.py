@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -68,6 +68,36 @@ def test_arguments_there_and_back(arguments, expected, typed):
     assert (chosen[Rules], chosen[Limits], rest) == (expected[1], expected[2], [])
     assert " ".join(FLAGS.arguments(*chosen)) == (arguments if typed is None else typed)
     assert [*FLAGS.parse(FLAGS.arguments(*chosen))] == expected
+
+
+PLAIN = Rules(max_tokens=9, lowercase=False, all_pairs=True)
+
+
+@dataclass(frozen=True)
+class Style:
+    presets: ClassVar = {"plain": (Limits(most=3), PLAIN)}
+
+    preset: str = option("rich", choices=("rich", "plain"), help="values of options")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules", "limits"),
+    [
+        ("", Rules(), Limits()),
+        ("--preset plain", PLAIN, Limits(3)),
+        ("--most 5 --preset plain", PLAIN, Limits(5)),
+        ("--max-phrase-tokens 1000 --preset plain", replace(PLAIN, max_tokens=1000), Limits(3)),
+        ("--lowercase --no-all-pairs --preset plain", Rules(max_tokens=9), Limits(3)),
+        ("--max-phrase-tokens 9 --keep-case", Rules(max_tokens=9, lowercase=False), Limits()),
+    ],
+)
+def test_a_preset_has_other_defaults(arguments, rules, limits):
+    flags = Flags("x", (Rules, Limits, Style))
+    chosen = flags.parse(arguments.split())
+    assert (chosen[Rules], chosen[Limits]) == (rules, limits)
+    typed = flags.arguments(chosen[Limits], chosen[Rules], chosen[Style])
+    assert " ".join(typed) == arguments
+    assert [*flags.parse(typed)] == [*chosen]
 
 
 def test_what_is_not_ours_is_passed_on_in_order():
