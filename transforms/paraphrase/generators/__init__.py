@@ -1,0 +1,1 @@
+"""Paraphrase generators: phrases to candidates, by any model behind one small interface."""
