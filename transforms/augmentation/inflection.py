@@ -8,8 +8,10 @@ if the rules make it from the lemma: what they cannot make is not changed either
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Protocol
 
-from transforms.augmentation.wordnet import ADJECTIVE, ADVERB, NOUN, VERB, WordNet
+from transforms.augmentation.wordnet import ADJECTIVE, ADVERB, NOUN, VERB
 
 FORMS = {
     NOUN: ("singular", "plural"),
@@ -80,10 +82,21 @@ _CONSONANT_Y = re.compile(r"[^aeiou]y$")
 _VOWELS = re.compile(r"[aeiouy]+")
 
 
+class Lemmas(Protocol):
+    """The lemmas of each part of speech, and the irregular forms: a WordNet, or what it has of these."""
+
+    @property
+    def exceptions(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]: ...
+
+    def has(self, lemma: str, pos: str) -> bool: ...
+
+    def base_forms(self, word: str, pos: str, *, any_lemma: bool = False) -> list[str]: ...
+
+
 class Inflection:
     """Forms by the rules, the tables and a WordNet's exceptions."""
 
-    def __init__(self, database: WordNet) -> None:
+    def __init__(self, database: Lemmas) -> None:
         self._database = database
         self._irregular = {pos: _by_base(database.exceptions[pos]) for pos in FORMS}
 
@@ -111,6 +124,10 @@ class Inflection:
             return None
         return " ".join((*words[:place], changed[0], *words[place + 1 :]))
 
+    def all_forms(self, lemma: str, pos: str) -> frozenset[str]:
+        """All forms of a lemma of one word, the rarer ones too, itself among them."""
+        return frozenset(each for form in FORMS[pos] for each in self._variants(lemma, pos, form))
+
     def _variants(self, word: str, pos: str, form: str) -> tuple[str, ...]:
         """A word in a form, the usual one first."""
         if form == FORMS[pos][0]:
@@ -121,7 +138,7 @@ class Inflection:
         return _verbs(word, form, known) if pos == VERB else _compared(word, form, known)
 
 
-def _by_base(exceptions: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _by_base(exceptions: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The irregular forms of each lemma."""
     found: dict[str, tuple[str, ...]] = {}
     for form, bases in exceptions.items():

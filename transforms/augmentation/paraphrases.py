@@ -54,7 +54,7 @@ def merged(table: pa.Table) -> pa.Table:
     return pa.table([first.column("key"), first.column("paraphrase"), pa.array(total)], schema=CANDIDATES)
 
 
-class Paraphrase(Augmenter):
+class FromPairs(Augmenter):
     """The phrase becomes one of its paraphrases, drawn by weight; in lower case, if the phrase has no capital.
 
     `candidates`: a result of `merged`.

@@ -41,7 +41,7 @@ _OPERATIONS = {
     "nlpaug_keyboard": _Listed(CHARACTER, "nlpaug_augmenters", "Keyboard", always=False),
     "nlpaug_ocr": _Listed(CHARACTER, "nlpaug_augmenters", "Ocr", always=False),
     "nlpaug_spelling": _Listed(TOKEN, "nlpaug_augmenters", "Spelling", always=False),
-    "paraphrase": _Listed(PHRASE, "paraphrases", "Paraphrase", "candidates", always=False),
+    "paraphrase": _Listed(PHRASE, "paraphrases", "FromPairs", "candidates", always=False),
 }
 
 CODE = {CHARACTER: 0.10, TOKEN: 0.30, "swap_tokens": 0.05, PHRASE: 0.50, UNCHANGED: 0.05}

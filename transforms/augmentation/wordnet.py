@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,14 +59,15 @@ class Member(NamedTuple):
 
 
 class Sense(NamedTuple):
-    """A sense of a word: its synset's members, the synsets of contrary and of broader meaning, and how often the word
-    has this sense in WordNet's tagged texts.
+    """A sense of a word: its synset's members, the synsets of contrary, broader and (of an adjective) similar meaning,
+    and how often the word has this sense in WordNet's tagged texts.
     """
 
     synset: Key
     members: tuple[Member, ...]
     antonyms: tuple[Key, ...]
     broader: tuple[Key, ...]
+    similar: tuple[Key, ...]
     occurrences: int
 
 
@@ -100,12 +102,26 @@ class WordNet:
             for number, offset in enumerate(map(int, offsets), 1)
         )
 
+    def antonyms(self, synset: Key) -> tuple[Key, ...]:
+        """The synsets of contrary meaning."""
+        return _synset(self._data[synset[0]], synset[1])[1]
+
+    def members(self, synset: Key) -> tuple[Member, ...]:
+        pos, offset = synset
+        return _synset(self._data[pos], offset)[0]
+
     def base_forms(self, word: str, pos: str, *, any_lemma: bool = False) -> list[str]:
         """The lemmas of which a word may be a form, itself first; `any_lemma`: also what is no lemma by itself."""
-        found = [word, *self.exceptions[pos].get(word, ())]
-        endings = (each.split(":") for each in _ENDINGS[pos].split())
-        found += [word.removesuffix(end) + base for end, base in endings if word.endswith(end)]
-        return [each for each in dict.fromkeys(found) if any_lemma or self.has(each, pos)]
+        found = possible_base_forms(word, pos, self.exceptions[pos])
+        return [each for each in found if any_lemma or self.has(each, pos)]
+
+
+def possible_base_forms(word: str, pos: str, exceptions: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What a word may be a form of, itself first: by the exceptions, and by the rules."""
+    found = [word, *exceptions.get(word, ())]
+    endings = (each.split(":") for each in _ENDINGS[pos].split())
+    found += [word.removesuffix(end) + base for end, base in endings if word.endswith(end)]
+    return list(dict.fromkeys(found))
 
 
 def _index(content: bytes) -> dict[str, bytes]:
@@ -138,8 +154,8 @@ def _exceptions(content: bytes) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[Key, ...], tuple[Key, ...]]:
-    """The members of the synset there, its antonyms and the broader ones."""
+def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[Key, ...], tuple[Key, ...], tuple[Key, ...]]:
+    """The members of the synset there, its antonyms, the broader ones and those of similar meaning."""
     fields = data[offset : data.index(b"|", offset)].decode().split()
     after = 4 + 2 * int(fields[3], 16)
     pointers_end = after + 1 + 4 * int(fields[after])
@@ -152,17 +168,17 @@ def _synset(data: bytes, offset: int) -> tuple[tuple[Member, ...], tuple[Key, ..
         marker = _MARKER.search(each)
         lemma = _MARKER.sub("", each).replace("_", " ")
         members.append(Member(lemma, marker[1] if marker else "", frames.get(place, ())))
-    pointers: dict[str, list[Key]] = {"!": [], "@": []}
+    pointers: dict[str, list[Key]] = {"!": [], "@": [], "&": []}
     for symbol, target, pos in (fields[each : each + 3] for each in range(after + 1, pointers_end, 4)):
         pointers.setdefault(symbol, []).append((ADJECTIVE if pos == "s" else pos, int(target)))
-    return tuple(members), tuple(pointers["!"]), tuple(pointers["@"])
+    return tuple(members), tuple(pointers["!"]), tuple(pointers["@"]), tuple(pointers["&"])
 
 
 # ---- Where the files are
 
 
-def find_wordnet() -> Path:
-    """The folder or zip file of the database. Raises UserError with the remedy if there is none."""
+def find_wordnet(instead: str = "leave synonym out of --operations") -> Path:
+    """The folder or zip file of the database. UserError if there is none, with the remedy: to get it, or `instead`."""
     for place in _places():
         if place.suffix == ".zip" and place.is_file():
             return place
@@ -171,7 +187,7 @@ def find_wordnet() -> Path:
     raise UserError(
         "wordnet: no WordNet in NLTK's data (NLTK_DATA), in /usr/share/wordnet or in phrasemill's cache; fetch it with "
         "`python -m transforms.augmentation.wordnet`, or copy its folder `dict` and set WNSEARCHDIR to it "
-        "(docs/augmentation.md), or leave synonym out of --operations"
+        f"(docs/augmentation.md), or {instead}"
     )
 
 

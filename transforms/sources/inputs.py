@@ -22,8 +22,8 @@ import os
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -99,13 +99,18 @@ class Datasets(NamedTuple):
     folders: tuple[DatasetFolder, ...]
 
 
-def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) -> RawFiles | Datasets:
-    """The files or datasets that `inputs` name. Raises InputError if one cannot be read."""
+def resolve_inputs(
+    inputs: Sequence[str], *, input_format: str | None = None, formats: Mapping[str, Any] = FORMATS
+) -> RawFiles | Datasets:
+    """The files or datasets that `inputs` name. Raises InputError if one cannot be read.
+
+    `formats` are those that a file may have: `Format` of documents, or others with the same `recognises`.
+    """
     if not inputs:
         raise InputError("no input; name one with --input")
-    if input_format is not None and input_format not in FORMATS:
+    if input_format is not None and input_format not in formats:
         raise InputError(
-            f"--input-format={input_format} is none of {', '.join(FORMATS)}{_did_you_mean(input_format, FORMATS)}"
+            f"--input-format={input_format} is none of {', '.join(formats)}{_did_you_mean(input_format, formats)}"
         )
     found: list[_Found] = []
     datasets: dict[str, DatasetFolder] = {}
@@ -118,7 +123,7 @@ def resolve_inputs(inputs: Sequence[str], *, input_format: str | None = None) ->
         else:
             found += [
                 file._replace(address=address_of(each, file.path))
-                for file in _with_formats(here, given=each, input_format=input_format, notices=notices)
+                for file in _with_formats(here, given=each, input_format=input_format, formats=formats, notices=notices)
             ]
     if datasets and found:
         raise InputError(
@@ -254,31 +259,38 @@ def _pattern(glob: str) -> re.Pattern[str]:
 # ---- Formats
 
 
-def _with_formats(found: list[_Found], *, given: str, input_format: str | None, notices: list[str]) -> list[_Found]:
+def _with_formats(
+    found: list[_Found],
+    *,
+    given: str,
+    input_format: str | None,
+    formats: Mapping[str, Any],
+    notices: list[str],
+) -> list[_Found]:
     readable: list[_Found] = []
     unreadable: list[_Found] = []
     for each in found:
         about = not each.named_itself and _ABOUT.match(posixpath.basename(each.path))
-        format_ = None if about else _format_of(each, input_format)
+        format_ = None if about else _format_of(each, input_format, formats)
         (unreadable if format_ is None else readable).append(each._replace(format=format_))
     if not found:
         raise InputError(f"the folder {given!r} holds no file")
     if not readable:
         names = _listed([each.name for each in unreadable])
         one = unreadable[0] if len(unreadable) == 1 and unreadable[0].named_itself else None
-        raise InputError(
-            _unknown(one, input_format) if one else f"{given!r} holds nothing to read: {names}; {_CHOICES}"
-        )
+        nothing = f"{given!r} holds nothing to read: {names}; {_choices(formats)}"
+        raise InputError(_unknown(one, input_format, formats) if one else nothing)
     if unreadable:
         names = _listed([each.name for each in unreadable])
         notices.append(f"left out of {given!r}: {names}: not input, or of no known format")
     return readable
 
 
-_CHOICES = f"the formats are {', '.join(FORMATS)} (--input-format)"
+def _choices(formats: Iterable[str]) -> str:
+    return f"the formats are {', '.join(formats)} (--input-format)"
 
 
-def _format_of(found: _Found, input_format: str | None) -> Format | None:
+def _format_of(found: _Found, input_format: str | None, formats: Mapping[str, Any]) -> Any:
     if found.named_itself and not found.size:
         raise InputError(f"{found.path!r} is empty; remove it or fetch it again")
     try:
@@ -288,29 +300,32 @@ def _format_of(found: _Found, input_format: str | None) -> Format | None:
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{found.path!r} cannot be read ({_line(error)}); check its access rights") from error
     if input_format is None:
-        known = next((each for each in FORMATS.values() if each.recognises(found.path, head)), None)
+        known = next((each for each in formats.values() if each.recognises(found.path, head)), None)
         # If nothing can be read, the name decides, and the reader then reports the damage.
-        return FORMATS["wikipedia-xml"] if known is None and not head and _XML_FILE.search(found.path) else known
+        cut = known is None and not head and _XML_FILE.search(found.path)
+        return formats.get("wikipedia-xml") if cut else known
     # With --input-format, the file name may be any.
-    each = FORMATS[input_format]
+    each = formats[input_format]
     fits = each.recognises(found.path, head) or each.recognises(_PLAIN_NAMES.get(input_format, found.path), head)
     return each if fits else None
 
 
-def _unknown(found: _Found, input_format: str | None) -> str:
+def _unknown(found: _Found, input_format: str | None, formats: Mapping[str, Any]) -> str:
     try:
         head = read_head(found.filesystem, found.path, _HEAD_BYTES)
     except Damaged as damage:
         return damage.message
     begins = f"{found.path!r} begins with {head[:24]!r} and"
     if input_format is not None:
-        return f"{begins} does not fit --input-format={input_format}; {_CHOICES}"
+        return f"{begins} does not fit --input-format={input_format}; {_choices(formats)}"
     hint = ""
-    if re.match(rb"\s*\[", head):
+    if formats is not FORMATS:
+        pass
+    elif re.match(rb"\s*\[", head):
         hint = "; a JSON array must become one object a line (jq -c '.[]')"
     elif is_text(head):
         hint = "; --input-format=text reads it as a book"
-    return f"{begins} is of no known format; {_CHOICES}{hint}"
+    return f"{begins} is of no known format; {_choices(formats)}{hint}"
 
 
 # ---- Names

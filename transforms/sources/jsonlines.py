@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from pyarrow import fs
 
@@ -112,10 +112,14 @@ class JsonLines:
 JSON_LINES = JsonLines()
 
 
-class LineParser(Protocol):
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class LineParser(Protocol[T_co]):
     """Makes an item from a line; `where` names it in messages, `exact` means that its bytes are bytes of the file."""
 
-    def __call__(self, line: Line, where: str, *, exact: bool) -> Item: ...
+    def __call__(self, line: Line, where: str, *, exact: bool) -> T_co: ...
 
 
 def line_records(
@@ -124,9 +128,9 @@ def line_records(
     segment: Segment,
     *,
     limit: int,
-    parse: LineParser,
-    too_long: Callable[[Line], Item],
-) -> Iterator[Record]:
+    parse: LineParser[T],
+    too_long: Callable[[Line], T],
+) -> Iterator[T | Corrupt | Callable[[], T]]:
     """A record for each line that begins in a segment and is not blank; `limit` is in bytes."""
     if not file.size:
         yield empty_file(file)

@@ -9,12 +9,18 @@ from schemas.options import count, number, option, rate, whole
 
 
 @dataclass(frozen=True)
-class DocumentOptions:
-    """Which documents are taken, and how many go into a shard; part of the fingerprint."""
+class Damage:
+    """What becomes of damaged input."""
 
     group: ClassVar[str] = "input"
 
     on_corrupt: str = option("fail", choices=("fail", "skip"), help="stop at damaged input, or reject it and continue")
+
+
+@dataclass(frozen=True)
+class DocumentOptions(Damage):
+    """Which documents are taken, and how many go into a shard; part of the fingerprint."""
+
     max_documents: int | None = option(
         None,
         takes=count,

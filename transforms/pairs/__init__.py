@@ -1,0 +1,1 @@
+"""Pairs of phrases: files of them, which are kept, and the sets that the papers make of them."""
