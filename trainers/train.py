@@ -2,6 +2,7 @@
 
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
+paraphraser  a causal language model, from pairs of phrases
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from schemas.commands import spelled
 from schemas.errors import UserError
 from trainers.parser.command import TOOL as TOOL
 
-MODELS = {"parser": "trainers.parser.command", "entities": "trainers.entities.command"}
+MODELS = {
+    "parser": "trainers.parser.command",
+    "entities": "trainers.entities.command",
+    "paraphraser": "trainers.paraphraser.command",
+}
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
 
