@@ -27,6 +27,12 @@ COMMANDS = (
     "embed_phrases",
     "mine_negatives",
     "augment",
+    "extract_pairs",
+    "mine_pairs",
+    "label_pairs",
+    "contrast_pairs",
+    "generate_paraphrases",
+    "paraphrase",
 )
 """The modules in `pipelines/` that write datasets."""
 

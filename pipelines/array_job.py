@@ -59,7 +59,8 @@ def _making(chain: Sequence[ChainDataset], number: int, chosen: Chosen, **change
     if number:
         before = chain[number - 1].folder
         done = _maker(read_manifest(before).kind).flags.groups
-        own = [InputOptions(input=(str(before),)), *(each for each in own if type(each) not in done)]
+        given = type(chosen[InputOptions])(input=(str(before),))
+        own = [given, *(each for each in own if type(each) not in done)]
     return command.line(*own, RunOptions(output=str(build.output), **changes))
 
 

@@ -40,7 +40,8 @@ class Command(NamedTuple):
     """A pipeline as a command.
 
     `options` are its classes of options, beyond those of every command, or instances whose values are the defaults.
-    `build` returns the datasets in order; the last is the output.
+    `build` returns the datasets in order; the last is the output. `reading`: the options of what it reads, of which the
+    first are the `InputOptions`.
     """
 
     module: str
@@ -49,13 +50,14 @@ class Command(NamedTuple):
     takes: str
     options: tuple[Any, ...]
     build: Callable[[Given, Chosen, Folder], list[ChainDataset]]
+    reading: tuple[Any, ...] = (InputOptions, DocumentOptions, NearRules, ReadOptions)
 
     @property
     def flags(self) -> Flags:
         name = spelled(f"pipelines.{self.module}")
         return Flags(
             name,
-            (RunOptions(output=self.output), InputOptions, *_READING, *self.options),
+            (RunOptions(output=self.output), *self.reading, *self.options),
             usage=f"{name} [--input PATH ...] [--output DIR] [option ...]",
             description=f"{self.description} Takes {self.takes}.",
             epilog="Flags of Apache Beam pass through. docs/ has a page for each task.",
@@ -72,13 +74,9 @@ class Command(NamedTuple):
 
     def line(self, *chosen: Any, beam_args: Sequence[str] = ()) -> str:
         """The command line with these options; without credentials, which belong in the environment."""
-        ordered = sorted(chosen, key=lambda each: (type(each) is RunOptions, type(each) is not InputOptions))
+        ordered = sorted(chosen, key=lambda each: (type(each) is RunOptions, not isinstance(each, InputOptions)))
         arguments = shown_arguments([*self.flags.arguments(*ordered), *beam_args])
         return typed(f"pipelines.{self.module}", *arguments)
-
-
-_READING = (DocumentOptions, NearRules, ReadOptions)
-"""The options of raw text, which every command takes."""
 
 
 def _absolute(place: str) -> str:
@@ -173,7 +171,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
             from pipelines.engine import preflight
 
             submission = preflight.prepare(chosen[RunOptions].runner, beam_args, places)
-    source = corpus.given(chosen[InputOptions].input, input_format=chosen[InputOptions].input_format)
+    source = chosen[InputOptions].find()
     for notice in [*(source.raw.notices if source.raw else ()), *(submission.notices if submission else ())]:
         print(notice)
     run = chosen[RunOptions]

@@ -7,8 +7,8 @@ Datasets between the input and the output are kept beside the output: `<output>-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pipelines.engine.dataset_build import DatasetBuild, refuse_empty
 from pipelines.engine.stage import Stage
@@ -67,9 +67,9 @@ class Given(NamedTuple):
         return sum(shard.bytes for shard in self.manifest.shards) if self.manifest else 0
 
 
-def given(inputs: Sequence[str], *, input_format: str | None) -> Given:
-    """Find what --input names."""
-    found = resolve_inputs(inputs, input_format=input_format)
+def given(inputs: Sequence[str], *, input_format: str | None = None, formats: Mapping[str, Any] = FORMATS) -> Given:
+    """Find what --input names; files are of one of these formats."""
+    found = resolve_inputs(inputs, input_format=input_format, formats=formats)
     if isinstance(found, RawFiles):
         return Given(found)
     if len(found.folders) > 1:

@@ -14,11 +14,13 @@ from pipelines.engine.limits import LIMITS, Limits
 from schemas.errors import UserError
 from schemas.options import BadValue, count, no_such_flag, option, reject_rate
 from transforms.entities.options import EntityOptions
+from transforms.pairs.options import PAIR_FORMAT_OBJECTS
 from transforms.parsing.options import GivenSentences, ParsingOptions
 from transforms.phrases.options import TYPED_RULES, TYPED_VOCABULARY, TypeRules
 from transforms.sources.formats import FORMAT_OBJECTS
 
 if TYPE_CHECKING:
+    from pipelines.corpus import Given
     from pipelines.engine.stage import Slice
 
 _SECRET_FLAG = re.compile(r"--\w*(?:secret|password|session_token|access_key|connection_string|credential)\w*")
@@ -125,6 +127,28 @@ class InputOptions:
     input_format: str | None = option(
         None, choices=tuple(sorted(FORMAT_OBJECTS)), help="read all files in this format instead of detecting it"
     )
+
+    def find(self) -> Given:
+        """What --input names."""
+        from pipelines import corpus
+
+        return corpus.given(self.input, input_format=self.input_format)
+
+
+@dataclass(frozen=True)
+class PairInput(InputOptions):
+    """What is read by commands that take pairs of phrases."""
+
+    input: tuple[str, ...] = option(repeated=True, place=True, metavar="PATH", help="what to read; may be repeated")
+    input_format: str | None = option(
+        None, choices=tuple(sorted(PAIR_FORMAT_OBJECTS)), help="read all files in this format instead of detecting it"
+    )
+
+    def find(self) -> Given:
+        from pipelines import corpus
+        from transforms.pairs.formats import PAIR_FORMATS
+
+        return corpus.given(self.input, input_format=self.input_format, formats=PAIR_FORMATS)
 
 
 def shown_arguments(arguments: Sequence[str]) -> list[str]:

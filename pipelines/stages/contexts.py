@@ -238,7 +238,7 @@ class Cut(Stage):
         write.ledger.read += kept.num_rows
         write.ledger.written += cut.num_rows
         validation = self._validation(cut)
-        splits = list(zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True))
+        splits = list(zip(SPLITS[:2], unit.ranges, (pc.invert(validation), validation), strict=True))
         for split, ranges, mask in write.each(splits):
             if ranges:
                 write_ranges(write, split_role("cut", split), cut.filter(mask), ranges=ranges)
@@ -332,7 +332,7 @@ class Order(Stage):
     def plan(self, work: Work) -> list[RowRange]:
         units = work.units("cut")
         ranges = units[0][4] if units else [1, 0]
-        return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
+        return [RowRange(split, index, n) for split, n in zip(SPLITS[:2], ranges, strict=True) for index in range(n)]
 
     def process(self, unit: RowRange, write: TaskWriter) -> None:
         with write.part(0.4):

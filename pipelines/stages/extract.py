@@ -59,11 +59,11 @@ class _Place(NamedTuple):
     items: int
 
 
-class _Reading:
-    """How much of a unit has been read, in bytes as stored."""
+class Reading:
+    """How much of the parts of a unit has been read, in bytes as stored."""
 
-    def __init__(self, unit: Segments) -> None:
-        self._bounds = [(start, end) for _, start, end in unit.parts]
+    def __init__(self, parts: list[list[int]]) -> None:
+        self._bounds = [(start, end) for _, start, end in parts]
         self._edges = [0, *itertools.accumulate(end - start for start, end in self._bounds)]
         self._part = 0
 
@@ -106,19 +106,9 @@ class Extract(Stage):
         return self.shard_bytes * SEGMENT_BYTES
 
     def plan(self, work: Work) -> list[Segments]:
-        target = self._segment_bytes
-        units: list[Segments] = []
-        parts: list[list[int]] = []
-        size = 0
-        for number, source in enumerate(self.files):
-            for segment in FORMATS[source.format].split(source.filesystem, source.file, target_bytes=target):
-                # --max-documents takes the first documents of the input, so one unit reads until it has them.
-                if parts and size + segment.end - segment.start > target and self.max_documents is None:
-                    units.append(Segments(parts))
-                    parts, size = [], 0
-                parts.append([number, segment.start, segment.end])
-                size += segment.end - segment.start
-        return [*units, Segments(parts)] if parts else units
+        # --max-documents takes the first documents of the input, so one unit reads until it has them.
+        whole = self.max_documents is not None
+        return [Segments(parts) for parts in parts_of(self.files, FORMATS, self._segment_bytes, whole=whole)]
 
     def sample(self, folder: Folder) -> Stage:
         long = [number for number, each in enumerate(self.files) if self._is_long(each)]
@@ -148,19 +138,12 @@ class Extract(Stage):
         return self.max_documents
 
     def check_machine(self, models: Sequence[Mapping[str, Any]]) -> None:
-        for source in self.files:
-            info = source.filesystem.get_file_info(source.file.path)
-            if info.size != source.file.size:
-                found = "not there" if info.type == fs.FileType.NotFound else f"of {info.size:,} bytes"
-                raise UserError(
-                    f"{source.file.path}: is {found} for the workers, and of {source.file.size:,} bytes here; put it "
-                    "where all machines reach it under the same name"
-                )
+        check_files(self.files)
 
     def process(self, unit: Segments, write: TaskWriter) -> None:
         part, items, done = write.resumed or (0, 0, 0)
         shards = _Shards(write, self.shard_bytes, self.dedup, self._ranges(), done=done)
-        reading, most = _Reading(unit), self.max_documents or math.inf
+        reading, most = Reading(unit.parts), self.max_documents or math.inf
         with write.part(0.98, lambda: max(reading.share(), write.ledger.written / most)):
             for place, file, item in self._items(unit, _Place(part, items), reading):
                 before = shards.done
@@ -172,7 +155,7 @@ class Extract(Stage):
                     write.checkpoint([*place, shards.done])
         shards.end()
 
-    def _items(self, unit: Segments, place: _Place, reading: _Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
+    def _items(self, unit: Segments, place: _Place, reading: Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
         """The items of a unit after a place, each with the place after it.
 
         After (part 1, 2 items) come the third item of part 1, with the place (1, 3), and so on; then the first item of
@@ -247,11 +230,40 @@ class SampleExtract(Extract):
     def _segment_bytes(self) -> int:
         return min(super()._segment_bytes // 2, SAMPLE_SEGMENT)
 
-    def _items(self, unit: Segments, place: _Place, reading: _Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
+    def _items(self, unit: Segments, place: _Place, reading: Reading) -> Iterator[tuple[_Place, InputFile, Item]]:
         for found in super()._items(unit, place, reading):
             if isinstance(found[2], Corrupt) and found[1] in self.cut:
                 return
             yield found
+
+
+def parts_of(
+    files: Sequence[SourceFile], formats: Mapping[str, Any], target: int, *, whole: bool = False
+) -> list[list[list[int]]]:
+    """The parts of each unit, [file, start byte, end byte]: about `target` bytes, or everything in one unit."""
+    units: list[list[list[int]]] = []
+    parts: list[list[int]] = []
+    size = 0
+    for number, source in enumerate(files):
+        for segment in formats[source.format].split(source.filesystem, source.file, target_bytes=target):
+            if parts and size + segment.end - segment.start > target and not whole:
+                units.append(parts)
+                parts, size = [], 0
+            parts.append([number, segment.start, segment.end])
+            size += segment.end - segment.start
+    return [*units, parts] if parts else units
+
+
+def check_files(files: Sequence[SourceFile]) -> None:
+    """UserError if this machine does not reach the files, or has others."""
+    for source in files:
+        info = source.filesystem.get_file_info(source.file.path)
+        if info.size != source.file.size:
+            found = "not there" if info.type == fs.FileType.NotFound else f"of {info.size:,} bytes"
+            raise UserError(
+                f"{source.file.path}: is {found} for the workers, and of {source.file.size:,} bytes here; put it "
+                "where all machines reach it under the same name"
+            )
 
 
 def _text_a_byte(source: SourceFile) -> float:

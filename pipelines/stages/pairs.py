@@ -212,7 +212,7 @@ class Fetch(Stage):
         fetched = pa.concat_tables([_FETCHED_OF_SPLIT.empty_table(), *tables]).combine_chunks()
         validation = fetched.column("validation")
         fetched = fetched.drop_columns("validation")
-        splits = list(zip(SPLITS, unit.ranges, (pc.invert(validation), validation), strict=True))
+        splits = list(zip(SPLITS[:2], unit.ranges, (pc.invert(validation), validation), strict=True))
         for split, ranges, mask in write.each(splits):
             if ranges:
                 write_ranges(write, split_role("fetched", split), fetched.filter(mask), ranges=ranges)
@@ -236,7 +236,7 @@ class OrderPairs(Stage):
     def plan(self, work: Work) -> list[RowRange]:
         units = work.units("fetch")
         ranges = units[0][3] if units else [1, 0]
-        return [RowRange(split, index, n) for split, n in zip(SPLITS, ranges, strict=True) for index in range(n)]
+        return [RowRange(split, index, n) for split, n in zip(SPLITS[:2], ranges, strict=True) for index in range(n)]
 
     def process(self, unit: RowRange, write: TaskWriter) -> None:
         files = write.work.files("fetch", split_role("fetched", unit.split))

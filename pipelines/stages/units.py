@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from pipelines.engine.stage import Work
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
+from schemas.storage.parquet import read_parquet
 
 UNITS, MOST_SHARDS = 64, 32
 """A stage over shards has about UNITS units, each of at most MOST_SHARDS shards, so exchanges have few files."""
@@ -82,3 +84,10 @@ def piece_units(dataset: Folder, rows: int) -> list[Piece]:
             found.append(Piece(shard.path, number, before + first, first, min(first + rows, shard.rows)))
         before += shard.rows
     return found
+
+
+def first_rows(dataset: Folder, columns: Sequence[str], most: int) -> pa.Table:
+    """The first rows of each shard of a dataset, as many of each, at most `most` in all."""
+    shards = read_manifest(dataset).shards
+    rows = -(-most // max(len(shards), 1))
+    return pa.concat_tables([read_parquet(dataset, each.path, list(columns)).slice(0, rows) for each in shards])
