@@ -3,14 +3,14 @@
 PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS := dev,languages,benepar,stanza,corenlp,augment,negatives,train,gcp
+TEST_EXTRAS := dev,languages,benepar,stanza,corenlp,ctranslate2,augment,negatives,train,gcp
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # uv does not compile what it installs: without bytecode on disk each process would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs-tables docs-check run test test-all heavy fuzz mutants bench-smoke lint types format constraints clean
+.PHONY: help docs-tables docs-check run test test-all heavy fuzz mutants bench-smoke lint types format constraints paraphraser clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 14
@@ -51,6 +51,10 @@ types: $(VENV)/test.stamp  ## mypy
 format: $(VENV)/test.stamp  ## let ruff format the code and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+paraphraser: $(VENV)/test.stamp  ## mine pairs of the shipped sample (INPUT=...: of your text) and train a paraphraser on them
+	$(BIN)/phrasemill mine-pairs $(if $(INPUT),--input $(INPUT)) --output out/pairs
+	$(BIN)/phrasemill train paraphraser --pairs out/pairs --output out/paraphraser
 
 constraints: $(VENV)/test.stamp  ## resolve constraints.txt again from pyproject.toml, for all extras and Pythons
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.10 --upgrade --quiet \

@@ -4,9 +4,10 @@
     python -m benchmarks.gate --data ../shared/data --output /tmp/gate --compare gate.json  # after it
 
 Documents, sentences, phrases and contexts of two Wikipedia fragments and two books, the entities and typed phrases of
-their sentences, the augmentations and neighbours of these, and mentions, aliases and pairs (plain, masked, all pairs)
-of the fragments: by one and two workers, by `--units`, by Prism with workers in the submitting process and in a worker
-pool, and after a kill with `--resume`. All ways must give the same files, and with `--compare` those of the table.
+their sentences, the augmentations, neighbours and (of a few) paraphrases of these, and mentions, aliases and pairs
+(plain, masked, all pairs) of the fragments: by one and two workers, by `--units`, by Prism with workers in the
+submitting process and in a worker pool, and after a kill with `--resume`. All ways must give the same files, and with
+`--compare` those of the table.
 Hashes of sentences, and of datasets made from them, hold for one kind of CPU.
 """
 
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import harness
+from transforms.paraphrase.generators.identities import EMBEDDED
 from transforms.sources.sample import sample_inputs
 
 WIKIPEDIA = ("corpora/wikipedia/enwiki-fragment.xml.bz2", "corpora/wikipedia/enwiki-minidump.xml.bz2")
@@ -64,6 +66,13 @@ ALL_PAIRS = Job("mine_mentions", ("",), (("mine_mentions", ""),), ("--all-pairs"
 TYPED = Job("mine_phrases", ("-entities", ""), (("find_entities", "-entities"), ("mine_phrases", "")))
 AUGMENTED = Job("augment", ("",), (("augment", ""),), ("--operations", "character,swap_tokens"))
 NEIGHBOURS = Job("find_neighbours", ("",), (("find_neighbours", ""),))
+FEW = Job("mine_phrases", ("",), (("mine_phrases", ""),), ("--max-phrases", "600"))
+PARAPHRASES = Job(
+    "paraphrase",
+    ("-candidates", ""),
+    (("generate_paraphrases", "-candidates"), ("paraphrase", "")),
+    ("--preset", "paper"),
+)
 
 
 def run(module: str, *arguments: str) -> None:
@@ -81,7 +90,7 @@ def by_units(job: Job, inputs: list[str], output: str) -> None:
     """Run two tasks of an array job for each stage, and then the command that publishes it."""
     for module, suffix in job.steps:
         own = [*inputs, "--output", f"{output}{suffix}"]
-        if module == job.module:
+        if module in (job.module, "generate_paraphrases"):
             own += job.flags
         elif module == "count_phrases":
             own += job.flags[:2]
@@ -102,7 +111,16 @@ def killed(job: Job, inputs: list[str], output: str) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    steps = ("parse", "find_mentions", "group", "pair", "find_entities", "augment", "find_neighbours")
+    steps = (
+        "parse",
+        "find_mentions",
+        "group",
+        "pair",
+        "find_entities",
+        "augment",
+        "find_neighbours",
+        "generate_paraphrases",
+    )
     while process.poll() is None and not any(
         list(Path(f"{output}{suffix}").glob(f"_work/{step}/done/*")) for suffix in job.suffixes for step in steps
     ):
@@ -185,8 +203,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             folder = (chosen.output / way.replace(" ", "-")).resolve()
             shutil.rmtree(folder, ignore_errors=True)
-            mentions, sentences, typed = (
-                ["--input", str(folder / name)] for name in ("pairs-mentions", "contexts-sentences", "typed")
+            mentions, sentences, typed, entities, few = (
+                ["--input", str(folder / name)]
+                for name in ("pairs-mentions", "contexts-sentences", "typed", "typed-entities", "few")
             )
             for name, job, inputs in (
                 ("contexts", CONTEXTS, [*wikipedia, *books, *small]),
@@ -196,7 +215,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 ("typed", TYPED, sentences),
                 ("augmented", AUGMENTED, typed),
                 ("neighbours", NEIGHBOURS, typed),
+                ("few", FEW, entities),
+                ("paraphrases", PARAPHRASES, few),
             ):
+                if job is PARAPHRASES and not (EMBEDDED / "config.json").is_file():
+                    print(f"{way}, {name}: skipped: the package comes without its paraphraser", flush=True)
+                    continue
                 began = time.monotonic()
                 make(job, inputs, str(folder / name))
                 found = harness.published(folder / name, job.suffixes)

