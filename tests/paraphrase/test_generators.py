@@ -241,6 +241,24 @@ def test_the_nucleus(rows, top_p, top_k, temperature):
         assert len({*tokens.tolist()}) == len(tokens)
 
 
+def test_a_row_that_may_not_go_on():
+    """As inside of a character at the last token: the model's own choice is taken, and the other rows are as before."""
+    import torch
+
+    from transforms.paraphrase.generators.decoding import _next
+    from transforms.paraphrase.generators.sampling import Sampling
+
+    def restrict(logits: torch.Tensor) -> torch.Tensor:
+        logits[0] = -torch.inf
+        logits[1, 1] = -torch.inf
+        return logits
+
+    rows, seeds = np.array([0, 1]), np.array([7, 7], np.uint64)
+    logits = torch.tensor([[0.0, 50.0, 0.0], [0.0, 50.0, 40.0]])
+    tokens, _ = _next(logits, rows, seeds, seeds, 0, Sampling(), restrict)
+    assert tokens.tolist() == [1, 2]
+
+
 def test_formats():
     """The tokens of each format, as the models' own code has them."""
     plain = tokenizer()

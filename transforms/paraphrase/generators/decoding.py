@@ -110,7 +110,12 @@ def _next(
 ) -> tuple[I64, F64]:
     """The next token of each draw, whose row is `row` (in order), and its log probability."""
     tokens = np.empty(len(row), np.int64)
-    allowed = restrict(logits.clone()) if restrict else logits
+    allowed = logits
+    if restrict:
+        allowed = restrict(logits.clone())
+        # A row that is cut inside of a character may have no token left. Its text is refused afterwards.
+        stuck = torch.isinf(allowed.amax(dim=1))
+        allowed[stuck] = logits[stuck]
     for first in range(0, len(logits), CHUNK_ROWS):
         here = slice(*np.searchsorted(row, (first, first + CHUNK_ROWS)))
         found = nuclei(allowed[first : first + CHUNK_ROWS], sampling)
