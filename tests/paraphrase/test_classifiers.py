@@ -56,6 +56,7 @@ def alone(model: str, *texts: str) -> float:
     return float(logits.softmax(dim=1)[0, 1])
 
 
+@pytest.mark.heavy
 def test_batches_score_what_one_at_a_time_does(model: str) -> None:
     classifier = load_classifier(model, "--adequacy-model")
     pairs = [alone(model, PHRASE, each) for each in TEXTS]

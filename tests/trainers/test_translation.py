@@ -95,6 +95,7 @@ def test_faults(tmp_path: Path) -> None:
         smollm2.make_folder(tmp_path)
 
 
+@pytest.mark.heavy
 def test_candidates_have_no_banned_word(trip: RoundTrip) -> None:
     spans = [Span(0, 14, 25), Span(0, 4, 11), Span(1, 16, 27), Span(2, 8, 12), Span(0, 0, 7)]
     found = trip.candidates(SENTENCES, spans)
