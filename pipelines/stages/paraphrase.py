@@ -175,8 +175,8 @@ class _Side(NamedTuple):
 
 
 def _calibrated(rows: pa.Table) -> bool:
-    """Whether the weights of the score were fitted to the generator of rows."""
-    return len(rows) > 0 and rows.column("generator")[0].as_py().split()[0] == GENERATORS[0]
+    """Whether the weights of the score were fitted to the generator of rows: the embedded paraphraser."""
+    return len(rows) > 0 and rows.column("generator")[0].as_py() == GENERATORS[0]
 
 
 def _ranges(candidates: str) -> int:
