@@ -1,0 +1,1 @@
+"""Evaluation of phrase representations: tasks, models, and the table of both."""

@@ -1,0 +1,85 @@
+"""What a task of the evaluation is: its files, its protocol, and what it finds for each item.
+
+A task keeps what it found for each item (a question, a pair, a mention), not only the score: the score is a function of
+the items, so that its spread and the difference of two models can be estimated by drawing items again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trainers.evaluation.model import Model
+
+Columns = Mapping[str, npt.NDArray[Any]]
+"""What was found for each item: arrays of one length, by name."""
+
+
+class Measure(NamedTuple):
+    """A score of a task.
+
+    of       the score of some items, any number of which may be repeated; for an accuracy the mean of a column
+    scale    what the score is multiplied with to be printed: 100 for per cent
+    group    the column by whose values items are drawn again (tables of AutoFJ), empty if by themselves
+    """
+
+    name: str
+    of: Callable[[Columns], float]
+    scale: float = 100.0
+    group: str = ""
+
+
+def mean_of(column: str) -> Callable[[Columns], float]:
+    """The measure that is the mean of a column: an accuracy where it has 0 and 1."""
+    return lambda items: float(np.mean(items[column], dtype=np.float64))
+
+
+class Outcome(NamedTuple):
+    """What a task found.
+
+    items    for each seed its items; one entry for a task without randomness. Items of one seed are the same, in the
+             same order, whatever the model
+    read     what was read from the files, by unit ("questions", "pairs")
+    remarks  why its scores are not those of the published protocol: "1,688 of 3,345 pairs"; empty if they are
+    """
+
+    items: Sequence[Columns]
+    read: Mapping[str, int]
+    remarks: Sequence[str] = ()
+
+
+class Setting(NamedTuple):
+    """What a task is run with. `note` is called with a few words on what is done now."""
+
+    data: Path
+    seeds: Sequence[int]
+    note: Callable[[str], None] = lambda words: None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task.
+
+    name         as it is given to --tasks
+    title        as tables show it
+    files        what it reads, below --data: paths, or patterns of them; the format is that of docs/evaluation.md
+    protocol     a sentence: how the score comes about, with the paper and its section
+    measures     its scores; the first is the one that tables show
+    run          raises UserError that names the file, the line and the remedy
+    in_context   it needs vectors of spans in sentences (`Model.encode_spans`)
+    seeded       its scores depend on a seed (a split, first weights, first centroids)
+    """
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    protocol: str
+    measures: tuple[Measure, ...]
+    run: Callable[[Model, Setting], Outcome]
+    in_context: bool = False
+    seeded: bool = False
