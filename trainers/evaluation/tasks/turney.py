@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trainers.evaluation.files import lines_of, malformed
+from trainers.evaluation.measures import mean_of
 from trainers.evaluation.model import Model
-from trainers.evaluation.task import Measure, Outcome, Setting, Task, mean_of
+from trainers.evaluation.task import Measure, Outcome, Setting, Task
 
 FILE = "turney/turney.txt"
 FIELDS = 8
@@ -25,9 +26,10 @@ def run(model: Model, setting: Setting) -> Outcome:
         rows.append((bigram, correct, *others))
     vectors = model.encode([text for row in rows for text in row]).reshape(len(rows), -1, model.dimension)
     scores = np.einsum("nd,ncd->nc", vectors[:, 0], vectors[:, 1:])
+    items = np.array([" | ".join(row) for row in rows], dtype=object)
     right = scores[:, 0] > scores[:, 1:].max(axis=1)
     remarks = [] if len(rows) == QUESTIONS else [f"{len(rows):,} of {QUESTIONS:,} questions"]
-    return Outcome([{"right": right}], {"questions": len(rows)}, remarks)
+    return Outcome([{"item": items, "right": right}], {"questions": len(rows)}, remarks)
 
 
 TASKS = (
