@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from schemas.options import BadValue, count, option
 
@@ -28,6 +29,8 @@ def _names(text: str) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Evaluation:
     """What is evaluated."""
+
+    group: ClassVar[str] = "evaluation"
 
     model: str = option(
         flag="MODEL",
