@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from schemas.errors import UserError
 from trainers.evaluation.files import lines_of, malformed
 from trainers.evaluation.model import Passage
+from trainers.evaluation.task import OR
 
 PERSON, LOCATION, ORGANIZATION = "Person", "Location", "Organization"
 
@@ -83,13 +84,17 @@ class Corpus:
         """The number of types, and so of clusters."""
         return len(set(self.types.values()))
 
+    @property
+    def pattern(self) -> str:
+        """What a task says that it reads."""
+        return OR.join(self.files + self.otherwise)
+
     def mentions(self, data: Path) -> Found:
         """The mentions of the files that are there. UserError if there is none, or one is malformed."""
         wanted = _present(data, self.files)
         paths = wanted or _present(data, self.otherwise)
         if not paths:
-            names = " or ".join(self.files + self.otherwise)
-            raise UserError(f"{data}: has no {names}; docs/evaluation.md says where it comes from")
+            raise UserError(f"{data}: has no {self.pattern}; docs/evaluation.md says where it comes from")
         found: list[Mention] = []
         sentences = spans = 0
         for path in paths:

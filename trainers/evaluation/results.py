@@ -23,7 +23,7 @@ from schemas.errors import UserError
 from schemas.storage.folder import AtomicFile, Folder
 from schemas.storage.parquet import parquet_writer
 from trainers.evaluation.measures import Columns
-from trainers.evaluation.task import ITEM, Outcome
+from trainers.evaluation.task import ITEM, OR, Outcome
 
 RESULTS = "results.json"
 MARKDOWN = "results.md"
@@ -140,7 +140,7 @@ def is_results(place: str) -> bool:
 def files_below(data: Path, patterns: Sequence[str]) -> Iterator[tuple[str, list[Path]]]:
     """For each file that a task reads, or pattern of files: what is there."""
     for pattern in patterns:
-        yield pattern, sorted(path for path in data.glob(pattern) if path.is_file())
+        yield pattern, sorted(path for each in pattern.split(OR) for path in data.glob(each) if path.is_file())
 
 
 def hashes(data: Path, patterns: Sequence[str]) -> dict[str, str]:

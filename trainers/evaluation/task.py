@@ -19,6 +19,8 @@ from trainers.evaluation.model import Model
 ITEM = "item"
 """The column that says which item it is."""
 
+OR = " or "
+
 
 class Measure(NamedTuple):
     """A score of a task.
@@ -67,7 +69,8 @@ class Task:
 
     name         as it is given to --tasks
     title        as tables show it
-    files        what it reads, below --data: paths, or patterns of them; the format is that of docs/evaluation.md
+    files        what it reads, below --data: paths, or patterns of them; the format is that of docs/evaluation.md.
+                 With OR between: those that are there are read, and one is enough
     protocol     a sentence: how the score comes about, with the paper and its section
     measures     its scores; the first is the one that tables show
     run          raises UserError that names the file, the line and the remedy

@@ -48,7 +48,7 @@ TASKS = tuple(
     Task(
         name=f"entity_clustering_{corpus.name}",
         title=f"{corpus.title} clusters",
-        files=corpus.files + corpus.otherwise,
+        files=(corpus.pattern,),
         protocol=f"normalised mutual information of types and {corpus.kinds} clusters of phrases without their "
         "sentences, by k-means (PEARL, section 4.1)",
         measures=(Measure("NMI", nmi_of("type", "cluster"), group="phrase"),),

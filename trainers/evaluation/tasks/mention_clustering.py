@@ -49,7 +49,7 @@ TASKS = tuple(
     Task(
         name=f"mention_clustering_{corpus.name}",
         title=f"{corpus.title} mentions",
-        files=corpus.files + corpus.otherwise,
+        files=(corpus.pattern,),
         protocol="accuracy (clusters matched with types one to one) and normalised mutual information of types and "
         f"{corpus.kinds} clusters of mentions in their sentences, by k-means (UCTopic, section 4.1; no fine-tuning)",
         measures=(
