@@ -16,7 +16,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
         raise UserError(f"{path}: no such file; docs/evaluation.md says where it comes from") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); fetch it again") from error
-    yield from enumerate(text.splitlines(), 1)
+    lines = text.split("\n")  # not splitlines(), which also ends lines at characters that tweets have, as U+2028
+    yield from enumerate((each.removesuffix("\r") for each in (lines if lines[-1] else lines[:-1])), 1)
 
 
 def malformed(path: Path, line: int, wanted: str) -> UserError:
