@@ -6,7 +6,13 @@ from importlib import import_module
 
 from trainers.evaluation.task import Task
 
-MODULES = ("turney", "entity_clustering", "mention_clustering")
+MODULES = (
+    "turney",
+    "pair_classification",
+    "entity_clustering",
+    "short_text",
+    "mention_clustering",
+)
 """The modules of `trainers.evaluation.tasks`, in the order of tables; each has TASKS, a tuple of `Task`."""
 
 

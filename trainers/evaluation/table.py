@@ -16,6 +16,8 @@ WIDTH = 120
 _HEADING = ("task", "measure", "score", "±", "95 %", "published", "of", "gap")
 _AGAINST = ("task", "measure", "score", "other", "difference", "95 %", "p")
 _LEFT = ("task", "measure", "of")
+_WIDEST = {"task": 34, "measure": 26}
+"""Columns of what is wrapped in the text, so that the table has at most 120."""
 
 
 class Row(NamedTuple):
@@ -211,7 +213,7 @@ def _drawn(heading: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Sequence[
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in heading:
-        table.add_column(name, justify="left" if name in _LEFT else "right")
+        table.add_column(name, justify="left" if name in _LEFT else "right", max_width=_WIDEST.get(name))
     for row in rows:
         table.add_row(*row)
     return text_of(table)
