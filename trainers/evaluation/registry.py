@@ -6,7 +6,7 @@ from importlib import import_module
 
 from trainers.evaluation.task import Task
 
-MODULES = ("turney",)
+MODULES = ("turney", "bird", "bigrams", "ppdb_choice", "entity_retrieval", "autofj", "diversity")
 """The modules of `trainers.evaluation.tasks`, in the order of tables; each has TASKS, a tuple of `Task`."""
 
 
