@@ -23,7 +23,9 @@ def text_of(path: Path) -> str:
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file with their numbers from 1, without their ends. UserError if it cannot be read."""
-    lines = text_of(path).split("\n")  # str.splitlines parts at other characters too, which phrases may have
+    lines = text_of(path).split(
+        "\n"
+    )  # not splitlines(), which also ends lines at characters that tweets have, as U+2028
     if lines[-1] == "":
         lines.pop()
     yield from enumerate((line.removesuffix("\r") for line in lines), 1)

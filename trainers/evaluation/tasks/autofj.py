@@ -112,7 +112,7 @@ TASKS = (
     Task(
         name="autofj",
         title="AutoFJ",
-        files=(f"{FOLDER}/*/gt.csv",),
+        files=(f"{FOLDER}/*/*.csv",),
         protocol="the mean over 50 tables of the accuracy: the left title of the largest cosine, for each right title "
         "that has a match (PEARL, section 4)",
         measures=(Measure("accuracy", mean_of("right", parts="table"), group="table"),),

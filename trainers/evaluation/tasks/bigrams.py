@@ -164,7 +164,7 @@ TASKS = (
     Task(
         name="semeval2013_5a",
         title="SemEval2013 5(a)",
-        files=("semeval2013_5a/en.trainSet",),
+        files=("semeval2013_5a/en.t*Set",),
         protocol="accuracy: whether a bigram and a word mean the same, by the threshold of their dot product that is "
         f"best for the training set, {FROM}",
         measures=MEASURES,
@@ -173,7 +173,7 @@ TASKS = (
     Task(
         name="turney2012_5",
         title="Turney2012(5)",
-        files=("turney2012/jair.*",),
+        files=("turney2012/jair.t*",),
         protocol=f"accuracy: the candidate of five with the largest dot product with the bigram's, {FROM}",
         measures=MEASURES,
         run=run_five,
@@ -181,7 +181,7 @@ TASKS = (
     Task(
         name="turney2012_10",
         title="Turney2012(10)",
-        files=("turney2012/jair.*",),
+        files=("turney2012/jair.t*",),
         protocol="accuracy: the pair of the bigram or its reversal and one of five candidates with the largest dot "
         f"product; of equal ones each is right in part, {FROM}",
         measures=(*MEASURES, Measure("accuracy where equal ones are wrong", mean_of("right_alone"))),

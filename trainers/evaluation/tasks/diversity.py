@@ -74,7 +74,7 @@ TASKS = (
         "precision per cent, Levenshtein distance (Phrase-BERT, section 4.3)",
         measures=tuple(
             Measure(title, mean_of(column), scale=1)
-            for title, column in zip(("new tokens", "LCS precision", "Levenshtein"), MEASURES, strict=True)
+            for title, column in zip(("new tokens", "LCS precision", "edit distance"), MEASURES, strict=True)
         ),
         run=run,
     ),
