@@ -46,13 +46,13 @@ def notes(manifest: Manifest) -> Iterator[str]:
         if stage.ledger is None or ROWS not in stage.counters:
             continue
         rows, read = stage.counters[ROWS], stage.ledger.read
-        done = "removed" if stage.ledger.filtered else "kept"
+        removed = stage.ledger.filtered.total()
         found: Counter[tuple[str, ...]] = Counter()
         for name, number in stage.counters.items():
             if name.startswith("overlap:"):
                 found[tuple(name.split(":", 2)[1:])] += number
         said = [f"{number:,} {file} ({column})" for (column, file), number in found.most_common(_FILES_SHOWN)]
         more = f", and {len(found) - len(said):,} more" if len(found) > len(said) else ""
-        yield f"evaluation texts: in {rows:,} of {read:,} {stage.ledger.counts} ({rows / max(read, 1):.2%}), {done}"
+        yield f"evaluation texts: in {rows:,} of {read:,} {stage.ledger.counts} ({rows / max(read, 1):.2%}); {removed:,} rows removed"
         if said:
             yield f"evaluation texts by file: {', '.join(said)}{more}; all of them are listed in {SIDE}/"

@@ -7,7 +7,7 @@ FindNegatives    contexts alone: the negatives again, because each is the contex
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -102,32 +102,32 @@ class Decontaminate(Stage):
         self, table: pa.Table, first: int, shard: str, manifest: Manifest, known: EvaluationTexts, write: TaskWriter
     ) -> pa.Table:
         """A row group without the rows that have overlaps. `first`: the number of its first row in the shard."""
-        kept = np.ones(table.num_rows, dtype=bool)
+        left = [table.slice(0, 0)]
         for start in write.each(range(0, table.num_rows, BATCH)):
-            for column, found in overlaps_of(table.slice(start, BATCH), manifest.kind, manifest.options, known):
-                kept[start + found.row] = False
-                file = self.files[found.where.file].name
+            rows = table.slice(start, BATCH)
+            found = [*overlaps_of(rows, manifest.kind, manifest.options, known)]
+            for column, _, each in found:
+                file = self.files[each.where.file].name
                 write.counters[overlaps.counter(column, file)] += 1
-                values = (shard, first + start + found.row, column, found.words, file, found.where.place)
+                values = (shard, first + start + each.row, column, each.words, file, each.where.place)
                 write.side(overlaps.SIDE, dict(zip(overlaps.OVERLAPS.names, values, strict=True)))
-        rows = int((~kept).sum())
-        write.counters[overlaps.ROWS] += rows
-        if rows and not self.mark:
-            write.ledger.filtered["evaluation_text"] += rows
-            table = table.filter(pa.array(kept))
-        write.ledger.read += len(kept)
-        write.ledger.written += table.num_rows
+            write.counters[overlaps.ROWS] += len({each.row for _, _, each in found})
+            left.append(rows if self.mark else without(rows, [(column, item) for column, item, _ in found]))
+        kept = pa.concat_tables(left)
+        write.ledger.read += table.num_rows
+        write.ledger.written += kept.num_rows
+        write.ledger.filtered.update({"evaluation_text": n} if (n := table.num_rows - kept.num_rows) else {})
         for check in manifest.kind.checks(manifest):
-            write.counters.update(check.counters(table))
-        if "tokens" in table.column_names:
-            write.counters["tokens"] += pc.sum(pc.list_value_length(table.column("tokens"))).as_py() or 0
-        return table
+            write.counters.update(check.counters(kept))
+        if "tokens" in kept.column_names:
+            write.counters["tokens"] += pc.sum(pc.list_value_length(kept.column("tokens"))).as_py() or 0
+        return kept
 
 
 def overlaps_of(
     table: pa.Table, kind: Kind, options: Mapping[str, Any], known: EvaluationTexts
-) -> Iterable[tuple[str, Overlap]]:
-    """The overlaps of rows, each with its column; of a list of a row with a file the first."""
+) -> Iterator[tuple[str, int, Overlap]]:
+    """The overlaps of rows, each with its column and the number of its text in that: the row, or the item of lists."""
     table = kind.unmasked(table, options)
     for name in kind.texts:
         column, _, field = name.partition(".")
@@ -136,11 +136,33 @@ def overlaps_of(
         if field:
             owner = np.repeat(owner, np.diff(offsets_of(texts)))
             texts = texts.flatten().field(field)
-        found: dict[tuple[int, int], Overlap] = {}
         for each in known.overlaps(texts):
-            row = int(owner[each.row])
-            found.setdefault((row, each.where.file), each._replace(row=row))
-        yield from ((name, each) for each in found.values())
+            yield name, each.row, each._replace(row=int(owner[each.row]))
+
+
+def without(table: pa.Table, texts: Sequence[tuple[str, int]]) -> pa.Table:
+    """Rows without those that have these texts (column, number). Lists lose items, and rows those whose lists are empty.
+
+    >>> rows = pa.table({"phrase": ["a", "b"], "near": [[{"phrase": "c"}], [{"phrase": "a"}, {"phrase": "d"}]]})
+    >>> without(rows, [("near.phrase", 0), ("near.phrase", 1)]).to_pylist()
+    [{'phrase': 'b', 'near': [{'phrase': 'd'}]}]
+    """
+    kept = np.ones(table.num_rows, dtype=bool)
+    for name in dict.fromkeys(name for name, _ in texts):
+        column, _, field = name.partition(".")
+        gone = np.array([number for of, number in texts if of == name], np.int64)
+        if not field:
+            kept[gone] = False
+            continue
+        lists = single(table, column)
+        stays = np.ones(len(lists.flatten()), dtype=bool)
+        stays[gone] = False
+        edges = np.append(0, np.cumsum(stays))[offsets_of(lists)]
+        kept &= (np.diff(edges) > 0) | (np.diff(offsets_of(lists)) == 0)
+        items = lists.flatten().filter(pa.array(stays))
+        shorter = pa.ListArray.from_arrays(pa.array(edges.astype(np.int32)), items, type=lists.type)
+        table = table.set_column(table.column_names.index(column), table.schema.field(column), shorter)
+    return table.filter(pa.array(kept))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ Both are brought into one form: lower case, words of letters, marks and digits w
 "The Old-World monkey's" becomes "the old world monkey s", whether or not it was cut into tokens before ("do n't" is
 "don't"). A text has an overlap with an evaluation text if, in this form,
 
-- the two are equal, without a first "a", "an" or "the", and have `min_words` words or more; or
+- the two are equal, without a first "a", "an" or "the", and the evaluation text has `min_words` words or more; or
 - they have `shared_words` consecutive words in common.
+
+The words of `min_words` are those between blanks: with 2, neither "U.S." nor "old-fashioned" is looked for.
 
 Words are hashed, and runs of words by the hashes of their words, so a column costs a few operations for each word. Runs
 of equal hash are compared byte by byte.
@@ -26,6 +28,7 @@ from transforms.decontamination.options import OverlapRules
 ARTICLES = ("a", "an", "the")
 
 _NO_WORD = r"[^\pL\pM\pN]+"
+_BETWEEN_BLANKS = r"\S*[\pL\pN]\S*"
 _SPLIT_NOT = r" (n['\x{2019}]t)\b"
 """The Penn Treebank's tokens of "don't" are "do" and "n't"."""
 
@@ -84,13 +87,13 @@ class Runs(NamedTuple):
         return Runs(*(each[rows] for each in self))
 
 
-def whole_texts(words: Words, rules: OverlapRules) -> Runs:
-    """Each text of enough words, without a first article."""
+def whole_texts(words: Words) -> Runs:
+    """Each text that has a word, without a first article."""
     first, last = words.first[:-1], words.first[1:]
     begin = np.zeros(len(first), np.uint64)
     begin[first < last] = words.hash[first[first < last]]
     first = first + np.isin(begin, _article_hashes())
-    text = np.flatnonzero(last - first >= rules.min_words)
+    text = np.flatnonzero(first < last)
     return Runs.of(words, text, first[text], last[text])
 
 
@@ -147,11 +150,16 @@ class EvaluationTexts:
         for where, text in texts:
             places.append(where)
             found.append(text)
-        forms = normal_form(pa.array(found, pa.string()))
-        kept = pc.match_substring_regex(forms, r"\pL")  # numbers are no texts
-        file, place = (np.array(each, np.int64)[kept.to_numpy(False)] for each in zip(*places, strict=True))
-        self._words = Words.of(forms.filter(kept))
-        self._whole = _Known.of(whole_texts(self._words, rules), file, place)
+        given = pa.array(found, pa.string())
+        count = pc.count_substring_regex(given, _BETWEEN_BLANKS)
+        kept = pc.and_(pc.greater_equal(count, rules.min_words), pc.match_substring_regex(given, r"\pL"))
+        rows = np.flatnonzero(kept)
+        file, place = (np.array([each[part] for each in places], np.int64)[rows] for part in (0, 1))
+        self._words = Words.of(normal_form(given.take(pa.array(rows))))
+        whole = whole_texts(self._words)
+        # Without its article a text may have too few.
+        few = count.to_numpy()[rows][whole.text] - (whole.first - self._words.first[whole.text]) < rules.min_words
+        self._whole = _Known.of(whole.take(~few), file, place)
         self._parts = _Known.of(parts(self._words, rules), file, place)
 
     def of_files(self, files: int) -> list[int]:
@@ -163,7 +171,7 @@ class EvaluationTexts:
         words = Words.of(normal_form(texts))
         found: dict[tuple[int, int], Overlap] = {}
         for runs, known in (
-            (whole_texts(words, self._rules), self._whole),
+            (whole_texts(words), self._whole),
             (parts(words, self._rules), self._parts),
         ):
             for overlap in self._matches(words, runs, known):
