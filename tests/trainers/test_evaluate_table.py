@@ -59,9 +59,9 @@ against toys/other
 task   measure   score  other  difference          95 %      p
 Birds  accuracy   60.0   58.0        +2.0  -0.5 to +4.5  0.123
 
-[1] not comparable with what is published: 1 of 2 birds
+[1] not as published: 1 of 2 birds
 [2] 3 % of the words are unknown
-[3] no red
+[3] not as published: no red
 
 published: E5-small: PEARL (Chen, Varoquaux and Suchanek, Findings of EACL 2024), table 1; FastText: PEARL (Chen,
 Varoquaux and Suchanek, Findings of EACL 2024), README.
@@ -89,7 +89,7 @@ MARKDOWN = """\
 |---|---|---:|---:|---:|---:|---:|
 | Birds | accuracy | 60.0 | 58.0 | +2.0 | -0.5 to +4.5 | 0.123 |
 
-- [1] not comparable with what is published: 1 of 2 birds
+- [1] not as published: 1 of 2 birds
 """
 
 

@@ -123,7 +123,7 @@ def _differentiate(layers: Layers, inputs: F32, labels: I64, gradient: Layers) -
     np.maximum(hidden, 0, out=hidden)
     logits = hidden @ layers.outer + layers.outer_bias
     if logits.shape[1] == 1:
-        error = 1 / (1 + np.exp(-logits))
+        error = 0.5 + 0.5 * np.tanh(0.5 * logits)  # the sigmoid, without an overflow
         error[:, 0] -= labels
     else:
         error = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -159,7 +159,7 @@ def _task(pairs_of: PairSet) -> Task:
     return Task(
         name=pairs_of.name,
         title=pairs_of.title,
-        files=pairs_of.files,
+        files=(f"{pairs_of.name}/*.json",),  # these, or the manifest of a dataset
         protocol=f"accuracy of a classifier on the two vectors side by side, {how}: 256 ReLU, sigmoid, Adam 1e-4, "
         "batches of 200, at most 100 epochs, patience 5 (Phrase-BERT, section 4.1)",
         measures=(
