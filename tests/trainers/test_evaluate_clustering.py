@@ -18,6 +18,7 @@ from trainers.evaluation.clustering import kmeans
 from trainers.evaluation.measures import Score, matched_of, nmi_of
 from trainers.evaluation.model import F32, Passage
 from trainers.evaluation.registry import all_tasks
+from trainers.evaluation.results import files_below
 from trainers.evaluation.task import Outcome, Setting
 from trainers.evaluation.tasks import entity_clustering, mention_clustering
 
@@ -128,6 +129,7 @@ def test_mentions_of_a_corpus(tmp_path: Path) -> None:
 def test_corpus_in_part(tmp_path: Path) -> None:
     """What is there is read, and the remark counts it."""
     data = write_small(tmp_path, "train")
+    assert [*files_below(data, [SMALL.pattern])] == [("a/train or a/test", [data / "a" / "train"])]
     assert SMALL.mentions(data).remarks == ["2 of 3 sentences"]
     other = Corpus("", "", read_columns, SMALL.types, ("a/test",), 1, otherwise=("a/train",))
     assert other.mentions(data).remarks == ["2 sentences of train, not the 1 of a/test"]
