@@ -54,6 +54,21 @@ def pearson_of(one: str, other: str) -> Score:
     return score
 
 
+def spearman_of(one: str, other: str) -> Score:
+    """Spearman's correlation of two columns: Pearson's of their ranks among all items."""
+
+    def score(items: Columns, weights: F64) -> F64:
+        return pearson_of("one", "other")({"one": _ranks(items[one]), "other": _ranks(items[other])}, weights)
+
+    return score
+
+
+def _ranks(values: npt.NDArray[Any]) -> F64:
+    """[n] the ranks from 1; equal values have the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], dtype=np.float64)
+
+
 def contingency(labels: npt.NDArray[Any], clusters: npt.NDArray[Any], weights: F64) -> F64:
     """[draws, labels, clusters] how often each label is drawn in each cluster."""
     names, label = np.unique(labels, return_inverse=True)
