@@ -33,6 +33,7 @@ COMMANDS = (
     "contrast_pairs",
     "generate_paraphrases",
     "paraphrase",
+    "decontaminate",
 )
 """The modules in `pipelines/` that write datasets."""
 
