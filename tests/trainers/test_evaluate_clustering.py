@@ -60,7 +60,7 @@ READ = {
             )
         ],
     ),
-    "no sentence": (read_columns, "", []),
+    "no sentence": (read_columns, "\n", []),
 }
 
 
@@ -203,6 +203,9 @@ class Toy:
     def encode_spans(self, passages: Sequence[Passage]) -> F32:
         return self.encode([" ".join([*each.tokens[each.start_token : each.end_token + 1]]) for each in passages])
 
+    def remarks(self) -> list[str]:
+        return []
+
 
 def write_conll(folder: Path, mentions: list[tuple[str, str, str]], name: str = "test.json") -> Path:
     """A file of sentences of a mention and a verb."""
@@ -246,6 +249,7 @@ def test_phrases_without_their_sentences(tmp_path: Path) -> None:
     assert outcome.read == {"sentences": 13, "mentions": 13, "mentions of other types": 1}
     assert outcome.remarks == ["13 of 3,453 sentences"]
     first = outcome.items[0]
+    assert all(measure.group in first for task in entity_clustering.TASKS for measure in task.measures)
     assert first["phrase"].tolist() == [name for name, _, _ in MENTIONS[:-1]]
     assert scores(outcome, ACCURACY) == [10 / 12] * 2  # May as a place and Ulm as an organization are wrong
     assert 0.5 < scores(outcome, NMI)[0] < 1
@@ -260,6 +264,7 @@ def test_mentions_in_their_sentences(tmp_path: Path) -> None:
     )
     assert scores(outcome, ACCURACY, NMI) == [1, pytest.approx(1)]
     assert outcome.remarks == ["13 of 20,744 sentences"]
+    assert all(measure.group in outcome.items[0] for task in mention_clustering.TASKS for measure in task.measures)
     assert outcome.items[0]["sentence"].tolist() == [f"conll2003/test.json:{line}" for line in range(1, 13)]
 
 
@@ -290,6 +295,14 @@ def test_model_without_contexts(tmp_path: Path) -> None:
     model = Toy(lambda text: (float(len(text)), 1.0), contextual=False)
     outcome = mention_clustering.run(mention_clustering.CORPORA[0], model, Setting(data, seeds=(1,)))
     assert outcome.remarks == ["13 of 20,744 sentences", "vectors of phrases without their sentences"]
+
+
+def test_vectors_that_are_no_numbers(tmp_path: Path) -> None:
+    data = write_conll(tmp_path, MENTIONS)
+    model = Toy(lambda text: (float("nan") if "Ulm" in text else 1.0, 1.0))
+    for protocol in (entity_clustering, mention_clustering):
+        with pytest.raises(UserError, match=r"^toy: the vector of 'Ulm' is not finite: "):
+            protocol.run(protocol.CORPORA[0], model, Setting(data, seeds=(1,)))
 
 
 def test_types_of_each_corpus() -> None:

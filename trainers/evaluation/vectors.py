@@ -19,12 +19,17 @@ def encoded(model: Model, texts: Sequence[str]) -> F32:
     UserError if a vector has a value that is not finite.
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    vectors = model.encode(list(places))
+    vectors = finite(model, list(places), model.encode(list(places)))
+    return vectors[[places[text] for text in texts]]
+
+
+def finite(model: Model, texts: Sequence[str], vectors: F32) -> F32:
+    """The vectors of these texts. UserError if one of them has a value that is not finite."""
     broken = ~np.isfinite(vectors).all(axis=1)
     if broken.any():
-        text = list(places)[int(np.argmax(broken))]
+        text = texts[int(np.argmax(broken))]
         raise UserError(f"{model.name}: the vector of {text!r} is not finite: give a model that has been trained")
-    return vectors[[places[text] for text in texts]]
+    return vectors
 
 
 def unit(vectors: F32) -> F32:
