@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import struct
 from pathlib import Path
 
@@ -361,6 +362,28 @@ def test_vectors_are_kept_and_read_again(folder, tmp_path):
     assert np.array_equal(again.encode_spans(passages), wanted[1])
     other = find_model(folder, ModelOptions(vectors=tmp_path / "kept", layers="0")).load()
     assert not np.allclose(other.encode(texts), wanted[0])
+
+
+@pytest.mark.heavy
+def test_raw_vectors(folder, tmp_path):
+    """Without the normalisation that a folder asks for; in the same direction."""
+    shutil.copytree(folder, tmp_path / "unit")
+    kinds = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds]
+    (tmp_path / "unit" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "unit" / "1_Pooling").mkdir()
+    (tmp_path / "unit" / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    plain, passages = find_model(folder).load(), [Passage(SENTENCE, 1, 3)]
+    unit = find_model(str(tmp_path / "unit"))
+    raw = find_model(str(tmp_path / "unit"), ModelOptions(raw=True))
+    assert (unit.identity["normalised"], raw.identity["normalised"]) == (True, False)
+    short, long = unit.load(), raw.load()
+    for wanted, of_length_1, as_it_is in (
+        [each.encode(["the old whale"]) for each in (plain, short, long)],
+        [each.encode_spans(passages) for each in (plain, short, long)],
+    ):
+        assert np.array_equal(as_it_is, wanted)
+        assert np.allclose(of_length_1, wanted / np.linalg.norm(wanted), atol=1e-6)
 
 
 @pytest.mark.heavy

@@ -7,13 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
-from trainers.evaluation.models.options import ModelOptions
-from trainers.evaluation.models.registry import find_model
 
 from schemas.errors import UserError
 from trainers.evaluate import main
 from trainers.evaluation.files import lines_of, malformed
 from trainers.evaluation.measures import mean_of
+from trainers.evaluation.models.options import ModelOptions
+from trainers.evaluation.models.registry import find_model
 from trainers.evaluation.options import Evaluation
 from trainers.evaluation.results import Results
 from trainers.evaluation.run import evaluate

@@ -37,6 +37,7 @@ def find(name: str, options: ModelOptions) -> FoundModel:
         raise UserError(f"{error}; other models are {others}") from error
     identity: dict[str, Any] = encoder_identity(name, asked="MODEL")._asdict()
     identity |= {"evaluated": VERSION, "pooling": options.pooling or files.pooling or "its own modules"}
+    identity["normalised"] = files.normalised and not options.raw
     chosen = {"layers": options.layers, "prefix": options.prefix, "precision": options.precision}
     identity |= {each: value for each, value in chosen.items() if value not in (None, "", "float32")}
     if options.mention != "words":
@@ -48,6 +49,7 @@ def find(name: str, options: ModelOptions) -> FoundModel:
             prefix=options.prefix,
             precision=options.precision,
             pooling=options.pooling or "",
+            raw=options.raw,
             layers=layers_of(options.layers) if options.layers else (),
             asked="MODEL",
         )
