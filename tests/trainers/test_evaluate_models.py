@@ -349,6 +349,34 @@ def test_masked_mentions(folder, mention, masks):
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("blank", ["Ġ", "▁"])
+def test_tokenizers_whose_sub_tokens_begin_with_a_blank(tmp_path, blank):
+    """As of GPT-2 and RoBERTa (bytes), and of XLM-R (SentencePiece); and without special tokens at the ends."""
+    import tokenizers
+    import torch
+    import transformers
+
+    cutter = tokenizers.pre_tokenizers
+    vocabulary = {"?": 0, "US": 1, blank + "US": 2, blank + "and": 3, blank + "bus": 4}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = cutter.ByteLevel(add_prefix_space=False) if blank == "Ġ" else cutter.Metaspace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="?", model_max_length=8).save_pretrained(
+        tmp_path
+    )
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    torch.manual_seed(1)
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=5, **shape)).eval()
+    model.save_pretrained(tmp_path)
+    tokens = ("US", "bus", "and", "US")
+    ids = [1 if blank == "Ġ" else 2, 4, 3, 2]
+    with torch.no_grad():
+        states = model(torch.tensor([ids])).last_hidden_state[0]
+    spans = [(0, 1), (1, 2), (1, 3), (3, 4)]
+    found = find_model(str(tmp_path)).load().encode_spans([Passage(tokens, *span) for span in spans])
+    assert np.abs(found - [states[start:end].mean(dim=0).numpy() for start, end in spans]).max() < 1e-5
+
+
+@pytest.mark.heavy
 def test_vectors_are_kept_and_read_again(folder, tmp_path):
     texts, passages = ["the old whale", "rome"], [Passage(SENTENCE, 1, 3)]
     options = ModelOptions(vectors=tmp_path / "kept")
