@@ -227,6 +227,23 @@ def test_where_a_span_is(tokens, span, prefix, text, chars):
     assert (found.text, found.start_sentence, (found.start_char, found.end_char)) == (text, len(prefix), chars)
 
 
+@pytest.mark.parametrize(("corpus", "wrong"), [("conll2003", 0.015), ("bc5cdr", 0.05)])
+def test_real_spans(test_data, corpus, wrong):
+    """Each is where it is annotated; looked up in the text, so many are found in another place."""
+    found = elsewhere = 0
+    for line in (test_data / f"eval/{corpus}/dev.json").read_text().splitlines():
+        row = json.loads(line)
+        (tokens,), (spans,) = row["sentences"], row["ner"]
+        for first, last, _ in spans:
+            place = placed(Passage(tokens, first, last + 1))
+            mention = " ".join(tokens[first : last + 1])
+            assert place.text[place.start_char : place.end_char] == mention
+            assert len(place.text[: place.start_char].split()) == first
+            found += 1
+            elsewhere += place.text.find(mention) != place.start_char
+    assert elsewhere / found == pytest.approx(wrong, abs=0.01)
+
+
 @pytest.mark.parametrize("span", [(0, 0), (2, 1), (1, 3), (-1, 1)])
 def test_a_span_that_is_none(span):
     with pytest.raises(ValueError, match="in a sentence of 2"):
