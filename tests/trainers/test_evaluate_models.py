@@ -394,6 +394,15 @@ def test_tokenizers_whose_sub_tokens_begin_with_a_blank(tmp_path, blank):
 
 
 @pytest.mark.heavy
+def test_a_mention_without_sub_tokens_is_a_vector_of_zeros(folder):
+    model = find_model(folder).load()
+    found = model.encode_spans([Passage(("old", "\u200b", "whale"), start, start + 1) for start in (1, 2)])
+    assert found.any(axis=1).tolist() == [False, True]
+    assert model.remarks() == ["1 mentions without a sub-token: vectors of zeros"]
+    assert model.remarks() == []
+
+
+@pytest.mark.heavy
 def test_vectors_are_kept_and_read_again(folder, tmp_path):
     texts, passages = ["the old whale", "rome"], [Passage(SENTENCE, 1, 3)]
     options = ModelOptions(vectors=tmp_path / "kept")
