@@ -33,6 +33,7 @@ COMMANDS = (
     "contrast_pairs",
     "generate_paraphrases",
     "paraphrase",
+    "decontaminate",
 )
 """The modules in `pipelines/` that write datasets."""
 
@@ -43,6 +44,7 @@ TOOLS = (
     "pipelines.mentions",
     "schemas.check",
     "trainers.train",
+    "trainers.evaluate",
 )
 """The modules of commands that do something else."""
 

@@ -55,7 +55,7 @@ def built(build: DatasetBuild) -> ChainDataset:
 
 
 class Given(NamedTuple):
-    """The input: raw files, or one dataset of an earlier stage."""
+    """The input: raw files, or one dataset of an earlier stage; both where a dataset is compared with files."""
 
     raw: RawFiles | None
     dataset: ChainDataset | None = None

@@ -151,6 +151,29 @@ class PairInput(InputOptions):
         return corpus.given(self.input, input_format=self.input_format, formats=PAIR_FORMATS)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetInput(InputOptions):
+    """What is read by the command that compares a dataset with evaluation sets."""
+
+    input: tuple[str, ...] = option(repeated=True, place=True, metavar="PATH", help="the dataset to read")
+    evaluation: tuple[str, ...] = option(
+        repeated=True, place=True, metavar="PATH", help="a file, folder or glob of evaluation sets; may be repeated"
+    )
+    input_format: str | None = None  # not an option
+
+    def find(self) -> Given:
+        from pipelines import corpus
+        from transforms.decontamination.files import EVALUATION_FORMATS
+
+        found = corpus.given(self.input)
+        if found.raw is not None:
+            raise UserError(f"--input {self.input[0]}: is no phrasemill dataset; give a finished one")
+        sets = corpus.given(self.evaluation, formats=EVALUATION_FORMATS)
+        if sets.raw is None:
+            raise UserError(f"--evaluation {self.evaluation[0]}: is a dataset; give its files, such as data/*.parquet")
+        return found._replace(raw=sets.raw)
+
+
 def shown_arguments(arguments: Sequence[str]) -> list[str]:
     """The arguments of a command without the secrets that flags of Beam hold."""
     found: list[str] = []

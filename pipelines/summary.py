@@ -23,7 +23,7 @@ def text(folders: Sequence[Folder], rates: Mapping[str, float]) -> str:
     lines = ["", *_counts(datasets)]
     for reasons in ("filtered", "rejected"):
         lines.append(f"{reasons}: {'; '.join(_reasons(datasets, reasons)) or 'nothing'}")
-    lines += [note for each in datasets for note in each.manifest.kind.notes(each.manifest)]
+    lines += [note for each in datasets for note in each.manifest.notes]
     if rates:
         lines.append("tokens/s: " + ", ".join(f"{stage} {rate:,.0f}" for stage, rate in rates.items()))
     rows = [kind.show(row, output.manifest.options) for row in output.head(SAMPLES)]

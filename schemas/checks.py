@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,10 @@ class Check:
     def totals(self) -> Iterator[tuple[str, str]]:
         """What contradicts the sums of the rows: (the side table, or "" for the manifest, what is wrong)."""
         yield from ()
+
+    def counters(self, table: pa.Table) -> Mapping[str, int]:
+        """What rows add to the counters that `totals` compares."""
+        return {}
 
 
 class Rows(Check):
@@ -390,6 +394,9 @@ class Counters(Check):
             name = self._name.format(value)
             if self._found[value] != (said := self._manifest.counter(name)):
                 yield "", f"{self._found[value]:,} rows count as {quoted(name)}; the manifest says {said:,}"
+
+    def counters(self, table: pa.Table) -> Mapping[str, int]:
+        return Counter(map(self._name.format, table.column(self._column).to_pylist()))
 
 
 # ---- Rules between a dataset and the one that it was made from

@@ -97,6 +97,9 @@ class Kind:
     views     some of the columns, in order, by name: a configuration of that name for `datasets`
     tasks     what it is used for, in the terms of dataset hubs
     alike     where each row has two texts that mean the same: the columns
+    texts     columns with texts that models are trained on ("column.field" for lists of structs): rows whose texts are
+              in evaluation sets can be taken out. None where the other rows would not be what they were without them
+    unmasked  a table with these columns as they were before something in them was masked
     parsed    True if it comes from a parser of English, False if it was found in texts of any language
     may_be_empty  True if a run goes on without its rows: no other dataset is made from it
     licence   where the licence of a row is found; by default in its column `licence` or in its document
@@ -121,6 +124,8 @@ class Kind:
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
     alike: Alike | None = None
+    texts: tuple[str, ...] = ()
+    unmasked: Callable[[pa.Table, Mapping[str, Any]], pa.Table] = lambda table, options: table
     parsed: bool = False
     may_be_empty: bool = False
     licence: str = ""

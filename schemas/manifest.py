@@ -19,6 +19,7 @@ from schemas.columns import SCHEMA_VERSION
 from schemas.errors import UserError
 from schemas.json_values import Inside, Signed, checked, json_value
 from schemas.kind import Kind, kind_of
+from schemas.overlaps import notes as overlap_notes
 from schemas.storage.folder import Folder
 
 MANIFEST = "manifest.json"
@@ -207,6 +208,11 @@ class Manifest:
     def counter(self, name: str) -> int:
         """The sum of a counter over all stages."""
         return sum(stage.counters.get(name, 0) for stage in self.stages)
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines for the end of a run."""
+        return [*self.kind.notes(self), *overlap_notes(self)]
 
     def to_json(self) -> str:
         columns = [

@@ -129,6 +129,7 @@ KIND = Kind(
     ),
     tasks=("sentence-similarity",),
     alike=Alike("alias_1", "alias_2", weight="count_2"),
+    texts=("alias_1", "alias_2"),
     may_be_empty=True,
     filters={"case_only": "a pair of aliases that differ in case only"},
 )

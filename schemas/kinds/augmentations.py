@@ -214,5 +214,6 @@ KIND = Kind(
         words("Length of an augmented phrase", "augmented"),
     ),
     tasks=("sentence-similarity",),
+    texts=("phrase", "augmented"),
     filters={"nothing_to_change": "a draw in which no operation has anything to change"},
 )

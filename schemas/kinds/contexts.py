@@ -107,7 +107,8 @@ def _checks(manifest: Manifest) -> tuple[Check, ...]:
             manifest,
         ),
         Ordered("the row is not after the one before it, by hash", lambda table: _keys(table, seed), _show_row),
-        Licences(manifest),
+        # Where rows were taken out, the licences are those of the documents that it was made from.
+        Licences(manifest, of_all=manifest.has("cut")),
         *([Negatives(manifest)] if manifest.options["negatives"] in NEGATIVES else []),
     )
 
@@ -286,6 +287,13 @@ def _notes(manifest: Manifest) -> Iterator[str]:
         yield f"negatives: {said}: no other was found (docs/contexts.md)"
 
 
+def _unmasked(table: pa.Table, options: Mapping[str, Any]) -> pa.Table:
+    """Contexts with the surface instead of each mask."""
+    between = pc.split_pattern(table.column("context"), str(options["mask_token"]))
+    place = table.column_names.index("context")
+    return table.set_column(place, "context", pc.binary_join(between, table.column("surface")))
+
+
 def show(row: Row, options: Mapping[str, Any]) -> Shown:
     """The context with the surface instead of its mask, marked. Other masks stay."""
     mask = options.get("mask_token", "[MASK]")
@@ -318,6 +326,8 @@ KIND = Kind(
     ),
     views={"triplets": ("phrase", "context", "negative")},
     tasks=("sentence-similarity", "feature-extraction", "fill-mask"),
+    texts=("phrase", "context"),
+    unmasked=_unmasked,
     parsed=True,
     filters={
         "not_in_vocabulary": "an occurrence of a phrase that is not among the most frequent (--max-phrases, "

@@ -100,8 +100,9 @@ def _keys(table: pa.Table) -> list[bytes]:
 
 def _checks(manifest: Manifest) -> tuple[Check, ...]:
     most, least = int(manifest.options["negatives"]), float(manifest.options["min_difference"])
-    # What a scaled cosine was depends on candidates that are not kept.
-    mean = {"plain": 0.0, "centred": manifest.counter(MEAN_COSINE) / 1e6}.get(manifest.options["cosine"])
+    # What a scaled cosine was depends on candidates that are not kept, a centred one on all phrases.
+    centred = manifest.counter(MEAN_COSINE) / 1e6 if manifest.has("measure_cosine") else None
+    mean = {"plain": 0.0, "centred": centred}.get(manifest.options["cosine"])
     return (
         Unique("the phrase is not unique", "phrase"),
         Rows(lambda table: _rules(table, most, least, mean)),
@@ -134,11 +135,15 @@ def _check_source(dataset: Dataset, phrases: Dataset) -> Iterator[Violation]:
 
 def _sums(manifest: Manifest) -> Iterator[Problem]:
     yield from equal(manifest.rows, manifest.last_written, "rows, and phrases that the last stage wrote")
-    without = sum(manifest.counter(name) for name in ("without_neighbours", "without_negatives"))
-    yield from equal(manifest.rows + without, manifest.counter("phrases"), "phrases with and without, and all of them")
+    if manifest.has("filter_negatives"):
+        without = sum(manifest.counter(name) for name in ("without_neighbours", "without_negatives"))
+        all_ = manifest.counter("phrases")
+        yield from equal(manifest.rows + without, all_, "phrases with and without, and all of them")
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:
+    if not manifest.has("filter_negatives"):
+        return
     kept, all_ = manifest.ledger("filter_negatives").written, manifest.counter("phrases")
     alone, none = manifest.counter("without_neighbours"), manifest.counter("without_negatives")
     yield (
@@ -173,6 +178,7 @@ KIND = Kind(
         item_value("Difference", "negatives", "negatives", "difference"),
     ),
     tasks=("sentence-similarity", "feature-extraction"),
+    texts=("phrase", "negatives.phrase"),
     parsed=True,
     filters={
         "below_difference": "a neighbour that is near in meaning, too (--min-difference, --cosine)",

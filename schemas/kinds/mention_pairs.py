@@ -270,6 +270,7 @@ KIND = Kind(
         value("Which of the two keeps its words", "pairs", "unmasked"),
     ),
     tasks=("sentence-similarity", "feature-extraction"),
+    texts=("mention_1", "mention_2", "text_1", "text_2"),
     licence="The licences of a record are those of its two documents, which are found by `sentence_id_1` and "
     "`sentence_id_2` in the mentions dataset that this one was made from.",
     filters={

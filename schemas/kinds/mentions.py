@@ -324,6 +324,7 @@ KIND = Kind(
         value("Licence", "mentions", "licence"),
     ),
     tasks=("token-classification", "feature-extraction"),
+    texts=("mention", "text"),
     filters={
         **PUNCTUATION,
         **NUMBER,

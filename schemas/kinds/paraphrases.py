@@ -193,6 +193,8 @@ def _check_source(dataset: Dataset, candidates: Dataset) -> Iterator[Violation]:
 
 
 def _notes(manifest: Manifest) -> Iterator[str]:
+    if not manifest.has("choose_paraphrases"):
+        return
     ledger = manifest.ledger("choose_paraphrases")
     yield f"paraphrases: of {manifest.rows:,} of {ledger.read:,} phrases, {manifest.rows / max(ledger.read, 1):.0%}"
     for side in SIDES:
@@ -272,6 +274,7 @@ KIND = Kind(
     ),
     tasks=("sentence-similarity", "text2text-generation"),
     alike=Alike("phrase", "positive"),
+    texts=("phrase", "positive", "corrupted", "negative"),
     parsed=True,
     filters={
         f"{side}_{reason}": f"a phrase without a {side} that is left; of the best one, {meaning}"

@@ -103,6 +103,7 @@ KIND = Kind(
     ),
     tasks=("sentence-similarity",),
     alike=Alike("phrase", "paraphrase"),
+    texts=("phrase", "paraphrase"),
     notes=_notes,
     filters=FILE_FILTERS
     | {

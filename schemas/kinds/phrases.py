@@ -200,6 +200,7 @@ KIND = Kind(
         value("Documents with the phrase", "documents", "document_frequency"),
     ),
     tasks=("feature-extraction",),
+    texts=("phrase",),
     parsed=True,
     filters={
         "unknown_token": "a constituent with a word that the source withholds",

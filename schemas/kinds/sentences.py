@@ -239,6 +239,7 @@ KIND = Kind(
         item_value("Part of speech", "tokens", "tokens", "tag"),
     ),
     tasks=("token-classification",),
+    texts=("text",),
     parsed=True,
     rejects={
         "too_many_tokens": "a sentence longer than the parser's limit in tokens (--max-sentence-tokens)",

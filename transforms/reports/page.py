@@ -95,7 +95,7 @@ def dataset_report(folder: Folder, manifest: Manifest) -> str:
         licences=sorted(manifest.licences.items(), key=lambda each: (-each[1], each[0])),
         funnel=_funnel(flows),
         flows=flows,
-        notes=[note for _, of in chain for note in of.kind.notes(of)],
+        notes=[note for _, of in chain for note in of.notes],
         survey=found,
         failed_attempts=manifest.run.get("faults", [])[:_ROWS_OF_TABLE],
         figures=figures,
