@@ -15,7 +15,7 @@ of equal hash are compared byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,7 @@ class Runs(NamedTuple):
         return cls(text, first, last, run_hashes(words.hash, first, last))
 
     def take(self, rows: I64 | Bools) -> Runs:
-        return Runs(*(each[rows] for each in self))
+        return Runs(self.text[rows], self.first[rows], self.last[rows], self.hash[rows])
 
 
 def whole_texts(words: Words) -> Runs:
