@@ -3,7 +3,7 @@
 PYTHON ?= python3 python3.12 python3.11 python3.10
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS := dev,languages,benepar,stanza,corenlp,ctranslate2,augment,negatives,train,gcp
+TEST_EXTRAS := dev,languages,benepar,stanza,corenlp,ctranslate2,augment,negatives,train,evaluate,faiss,gcp
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # uv does not compile what it installs: without bytecode on disk each process would compile all that it imports.

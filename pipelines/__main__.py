@@ -44,6 +44,7 @@ TOOLS = (
     "pipelines.mentions",
     "schemas.check",
     "trainers.train",
+    "trainers.evaluate",
 )
 """The modules of commands that do something else."""
 

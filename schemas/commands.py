@@ -47,11 +47,15 @@ def _as_typed(program: str) -> str:
 
 
 class Tool(NamedTuple):
-    """A command that does no stages: its module, with the first arguments if these choose it, and its options."""
+    """A command that does no stages: its module, with the first arguments if these choose it, and its options.
+
+    `more`: classes of options that others own.
+    """
 
     module: str
     description: str
     options: type
+    more: tuple[type, ...] = ()
 
     @property
     def takes(self) -> str:
@@ -60,4 +64,4 @@ class Tool(NamedTuple):
 
     @property
     def flags(self) -> Flags:
-        return Flags(spelled(self.module), (self.options,), description=self.description)
+        return Flags(spelled(self.module), (self.options, *self.more), description=self.description)

@@ -3,7 +3,7 @@
     python scripts/docs_tables.py             # writes those that changed
     python scripts/docs_tables.py --check     # exit status 1 if one is not current, or an option has none
 
-A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command, or "every command", and
+A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command or tool, or "every command", and
 groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
 `<!-- commands -->`, and `<!-- end -->`.
 `<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has. `<!-- kinds -->` has
@@ -20,12 +20,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.__main__ import commands as all_commands
+from pipelines.__main__ import tools
 from schemas.commands import name_of
 from schemas.kinds import KINDS
 from schemas.options import Option, options_of
 
 COMMANDS = all_commands()
-MODULES = {each.module: each for each in COMMANDS}
+MODULES = {each.module: each for each in (*COMMANDS, *tools())}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 _TABLE = re.compile(
@@ -41,7 +42,7 @@ def options(of: str) -> Iterator[Sequence[str]]:
     flags = MODULES.get(module, COMMANDS[0]).flags
     yield "option", "default", "meaning"
     for title in titles.split(", "):
-        groups = [each for each in flags.groups if each.group == title]
+        groups = [each for each in flags.groups if getattr(each, "group", "") == title]
         found = [
             each for group in groups for each in (flags.options(group) if module in MODULES else options_of(group))
         ]
@@ -64,7 +65,7 @@ def _option(each: Option) -> Sequence[str]:
     values = "" if each.is_switch else f" {each.metavar or '|'.join(each.choices)}"
     default = each.shown_default if each.unset or not each.shown_default else f"`{each.shown_default}`"
     meaning = ". ".join(filter(None, (each.help, each.more)))
-    return f"`{each.flag}{values}`", default, meaning + (f" ({each.source})" if each.source else "")
+    return f"`{each.flag}{values.rstrip()}`", default, meaning + (f" ({each.source})" if each.source else "")
 
 
 def columns(of: str) -> Iterator[Sequence[str]]:

@@ -94,6 +94,8 @@ def test_extras():
             "augment",
             "negatives",
             "train",
+            "evaluate",
+            "faiss",
             "gcp",
             "aws",
             "dev",

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
+from transforms.encoders.interface import F32, Passage
 
-F32 = npt.NDArray[np.float32]
-
-
-class Passage(NamedTuple):
-    """A tokenised sentence and a span in it: `tokens[start_token : end_token]`."""
-
-    tokens: Sequence[str]
-    start_token: int
-    end_token: int
+__all__ = ["F32", "FoundModel", "Model", "Passage"]
 
 
 class Model(Protocol):
@@ -38,3 +29,35 @@ class Model(Protocol):
     def encode_spans(self, passages: Sequence[Passage]) -> F32:
         """[n, dimension] a vector for each span in its sentence."""
         ...
+
+    def remarks(self) -> list[str]:
+        """What has to be said of the texts since the last call, such as the share of words that are unknown."""
+        ...
+
+
+class FoundModel(NamedTuple):
+    """A model that is not loaded yet.
+
+    name       as it was given
+    identity   what decides its vectors: names, hashes of files, options and versions; for JSON and fingerprints
+    load       loads it; UserError if a library is missing or a file damaged
+    """
+
+    name: str
+    identity: Mapping[str, Any]
+    load: Callable[[], Model]
+
+
+class Contextless:
+    """What models have in common whose spans do not depend on their sentences: the span as a text of its own."""
+
+    contextual = False
+
+    def encode(self, texts: Sequence[str]) -> F32:
+        raise NotImplementedError
+
+    def encode_spans(self, passages: Sequence[Passage]) -> F32:
+        return self.encode([" ".join(tokens[start:end]) for tokens, start, end in passages])
+
+    def remarks(self) -> list[str]:
+        return []

@@ -6,7 +6,19 @@ from importlib import import_module
 
 from trainers.evaluation.task import Task
 
-MODULES = ("turney",)
+MODULES = (
+    "turney",
+    "bird",
+    "pair_classification",
+    "bigrams",
+    "ppdb_choice",
+    "entity_retrieval",
+    "entity_clustering",
+    "autofj",
+    "short_text",
+    "mention_clustering",
+    "diversity",
+)
 """The modules of `trainers.evaluation.tasks`, in the order of tables; each has TASKS, a tuple of `Task`."""
 
 

@@ -9,41 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from trainers.evaluation.measures import Columns, Score
 from trainers.evaluation.model import Model
 
-Columns = Mapping[str, npt.NDArray[Any]]
-"""What was found for each item: arrays of one length, by name."""
+ITEM = "item"
+"""The column that says which item it is."""
+
+OR = " or "
 
 
 class Measure(NamedTuple):
     """A score of a task.
 
-    of       the score of some items, any number of which may be repeated; for an accuracy the mean of a column
+    of       the score of items that are drawn with weights (trainers/evaluation/measures.py)
     scale    what the score is multiplied with to be printed: 100 for per cent
     group    the column by whose values items are drawn again (tables of AutoFJ), empty if by themselves
     """
 
     name: str
-    of: Callable[[Columns], float]
+    of: Score
     scale: float = 100.0
     group: str = ""
 
-
-def mean_of(column: str) -> Callable[[Columns], float]:
-    """The measure that is the mean of a column: an accuracy where it has 0 and 1."""
-    return lambda items: float(np.mean(items[column], dtype=np.float64))
+    def score(self, items: Columns) -> float:
+        """The score of the items themselves."""
+        return float(self.of(items, np.ones((1, len(items[ITEM]))))[0])
 
 
 class Outcome(NamedTuple):
     """What a task found.
 
     items    for each seed its items; one entry for a task without randomness. Items of one seed are the same, in the
-             same order, whatever the model
+             same order, whatever the model. The column `item` has what identifies each: the texts of the question, or a
+             place in a file; items of two seeds that have the same are one item when items are drawn again
     read     what was read from the files, by unit ("questions", "pairs")
     remarks  why its scores are not those of the published protocol: "1,688 of 3,345 pairs"; empty if they are
     """
@@ -67,12 +69,14 @@ class Task:
 
     name         as it is given to --tasks
     title        as tables show it
-    files        what it reads, below --data: paths, or patterns of them; the format is that of docs/evaluation.md
+    files        what it reads, below --data: paths, or patterns of them; the format is that of docs/evaluation.md.
+                 With OR between: those that are there are read, and one is enough
     protocol     a sentence: how the score comes about, with the paper and its section
     measures     its scores; the first is the one that tables show
     run          raises UserError that names the file, the line and the remedy
     in_context   it needs vectors of spans in sentences (`Model.encode_spans`)
     seeded       its scores depend on a seed (a split, first weights, first centroids)
+    version      raised by hand when the same model would have other items: earlier results are computed again
     """
 
     name: str
@@ -83,3 +87,4 @@ class Task:
     run: Callable[[Model, Setting], Outcome]
     in_context: bool = False
     seeded: bool = False
+    version: int = 1

@@ -7,26 +7,19 @@ those of the lemma, and take the form of the word.
 
 from __future__ import annotations
 
-import functools
-import gzip
-import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from schemas.errors import UserError
 from transforms.arrays import U64
 from transforms.augmentation.synonyms import Synonym, Synonyms
 from transforms.augmentation.wordnet import Key, Member, Sense, WordNet, wordnet
-from transforms.parsing.identities import sha256_of
-from transforms.parsing.spacy_files import find_spacy
-
-F32 = npt.NDArray[np.float32]
+from transforms.word_vectors import F32, locate_vectors, read_word_vectors, sha256_of_vectors
 
 MOST_WORDS = 200_000
 """How many words of a file are read: files have the commonest first."""
@@ -51,7 +44,7 @@ class NearestWord(Synonym):
             **super().identity(),
             "operation": "nearest_word",
             "vectors": _place(vectors).name,
-            "vectors_sha256": _sha256(_place(vectors)),
+            "vectors_sha256": sha256_of_vectors(_place(vectors)),
         }
 
 
@@ -119,61 +112,28 @@ def _place(name: str | None) -> Path:
             "--vectors: nearest_word needs vectors of words: a spaCy pipeline such as en_core_web_md, or a text file "
             "in word2vec's, GloVe's or fastText's format"
         )
-    if Path(name).is_file():
-        return Path(name)
     try:
-        return find_spacy(name).folder
+        return locate_vectors(name)
     except OSError as error:
         raise UserError(f"--vectors {name}: neither a file nor a spaCy pipeline: {error}") from error
 
 
-@functools.cache
-def _sha256(place: Path) -> str:
-    return sha256_of(place if place.is_file() else place / "vocab")
-
-
 def read_vectors(place: Path) -> Vectors:
     """The vectors of words in lower case. UserError for a file that is none of vectors."""
-    pairs = _of_file(place) if place.is_file() else _of_spacy(place)
-    words, rows = [], []
-    for word, row in itertools.islice(((word, row) for word, row in pairs if _PLAIN.fullmatch(word)), MOST_WORDS):
-        words.append(word)
-        rows.append(row)
-    if not words:
+    try:
+        if place.is_file():
+            rows, table = read_word_vectors(place, most=MOST_WORDS, wanted=_PLAIN.fullmatch)
+        else:
+            rows, table = read_word_vectors(place)
+    except UserError as error:
+        raise UserError(f"--vectors {error}") from error
+    first: dict[int, str] = {}
+    for word, row in rows.items():
+        first.setdefault(row, word)  # the others are rare words that were given this vector
+    chosen = [row for row in sorted(first) if _PLAIN.fullmatch(first[row])][:MOST_WORDS]
+    if not chosen:
         raise UserError(f"--vectors {place}: has no vectors of words in lower case; give another")
-    matrix: F32 = np.array(rows, np.float32)
+    matrix: F32 = np.array(table[chosen], np.float32)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     matrix /= np.where(lengths > 0, lengths, np.float32(1))
-    return Vectors(words, matrix)
-
-
-def _of_spacy(folder: Path) -> Iterator[tuple[str, F32]]:
-    from spacy.strings import StringStore
-    from spacy.vectors import Vectors as SpacyVectors
-
-    strings = StringStore().from_disk(folder / "vocab" / "strings.json")
-    table = SpacyVectors(strings=strings).from_disk(folder / "vocab")
-    first: dict[int, int] = {}
-    for key, row in table.key2row.items():
-        first.setdefault(row, key)  # the others are rare words that were given this vector
-    return ((strings[first[row]], table.data[row]) for row in sorted(first))
-
-
-def _of_file(path: Path) -> Iterator[tuple[str, F32]]:
-    size = 0
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            word, *numbers = line.rstrip().split(b" ")
-            if number == 1 and len(numbers) == 1:
-                continue  # word2vec's and fastText's header
-            size = size or len(numbers)
-            try:
-                vector = np.array(numbers, np.float32)
-                text = word.decode()
-            except ValueError as error:
-                raise UserError(f"--vectors {path}, line {number}: is no word with numbers: {error}") from error
-            if len(vector) != size:
-                raise UserError(
-                    f"--vectors {path}, line {number}: has {len(vector)} numbers, not {size}; fetch it again"
-                )
-            yield text, vector
+    return Vectors([first[row] for row in chosen], matrix)

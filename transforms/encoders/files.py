@@ -37,14 +37,17 @@ class EncoderFiles(NamedTuple):
     lowercase: bool
 
 
-def find_encoder(name: str) -> EncoderFiles:
-    """The encoder in a folder, or with a name on the hub, fetched unless it is in the cache. UserError if none."""
+def find_encoder(name: str, *, asked: str = "--encoder") -> EncoderFiles:
+    """The encoder in a folder, or with a name on the hub, fetched unless it is in the cache.
+
+    UserError, which begins with the option that asked for it, if there is none.
+    """
     try:
         folder = locate_model(name)
     except ModuleNotFoundError as error:
-        raise UserError(f"--encoder {name}: {missing(error.name)}") from error
+        raise UserError(f"{asked} {name}: {missing(error.name)}") from error
     except OSError as error:
-        raise UserError(f"--encoder: {error}") from error
+        raise UserError(f"{asked}: {error}") from error
     settings = _json(folder, "sentence_bert_config.json") or {}
     lowercase = bool(settings.get("do_lower_case"))
     return EncoderFiles(folder, *_modules(folder), settings.get("max_seq_length"), lowercase)
@@ -79,14 +82,14 @@ def _json(folder: Path, name: str) -> Any:
 
 
 @cache
-def encoder_identity(name: str) -> EncoderIdentity:
+def encoder_identity(name: str, *, asked: str = "--encoder") -> EncoderIdentity:
     """What decides an encoder's output, from its files. UserError if it, or a library, is missing."""
-    files = find_encoder(name)
+    files = find_encoder(name, asked=asked)
     libraries = ("torch", "transformers", "tokenizers", *(() if files.pooling else ("sentence-transformers",)))
     try:
         versions = {each: version(each) for each in libraries}
     except PackageNotFoundError as error:
-        raise UserError(f"--encoder {name}: {missing(error.name)}") from error
+        raise UserError(f"{asked} {name}: {missing(error.name)}") from error
     pooling = files.pooling or "its own modules"
     short = name.rstrip("/").rpartition("/")[2]
     return EncoderIdentity(short, VERSION, sha256_of_model(files.folder), pooling, files.normalised, versions)

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 
 from schemas.errors import UserError
 from transforms.encoders.files import encoder_identity, find_encoder, missing
 from transforms.encoders.interface import Encoder
 
 
-def load_encoder(name: str, *, prefix: str = "", precision: str = "float32") -> Encoder:
-    """An encoder: a folder, or a name on the hub. UserError if it, or a library, is missing."""
-    files = find_encoder(name)
-    identity = encoder_identity(name)
+def load_encoder(
+    name: str,
+    *,
+    prefix: str = "",
+    precision: str = "float32",
+    pooling: str = "",
+    layers: Sequence[int] = (),
+    asked: str = "--encoder",
+) -> Encoder:
+    """An encoder: a folder, or a name on the hub.
+
+    UserError, which begins with the option that asked for it, if it, or a library, is missing.
+    `pooling` is used instead of the model's own, and the mean of `layers` (0: the embeddings) instead of the last one.
+    Unless the model has modules that only sentence-transformers can run, the encoder is a `SpanEncoder`.
+    """
+    files = find_encoder(name, asked=asked)
+    identity = encoder_identity(name, asked=asked)
+    if not files.pooling and (pooling or layers):
+        raise UserError(f"{asked} {name}: has modules of its own, so it has no --pooling and no --layers to choose")
     module = importlib.import_module("transforms.encoders.transformers_encoders")
+    given = {"prefix": prefix, "precision": precision}
     try:
-        encoder: Encoder = (module.TorchEncoder if files.pooling else module.WrappedEncoder)(
-            files, identity, prefix=prefix, precision=precision
+        encoder: Encoder = (
+            module.TorchEncoder(files._replace(pooling=pooling or files.pooling), identity, layers=layers, **given)
+            if files.pooling
+            else module.WrappedEncoder(files, identity, **given)
         )
     except ModuleNotFoundError as error:
-        raise UserError(f"--encoder {name}: {missing(error.name)}") from error
+        raise UserError(f"{asked} {name}: {missing(error.name)}") from error
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise UserError(f"--encoder {name}: {str(error).strip().splitlines()[0]}") from error
+        raise UserError(f"{asked} {name}: {str(error).strip().splitlines()[0]}") from error
     return encoder

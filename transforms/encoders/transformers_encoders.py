@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
 
+from schemas.errors import UserError
 from transforms.encoders.files import EncoderFiles
-from transforms.encoders.interface import F32, EncoderIdentity
+from transforms.encoders.interface import F32, EncoderIdentity, Passage
+from transforms.encoders.spans import masked, placed, window
 from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
 
@@ -40,13 +42,19 @@ class _Torch:
 
 
 class TorchEncoder(_Torch):
-    """A transformer whose tokens' states are pooled: their mean, their maximum, or the first. Longer texts are cut."""
+    """A transformer whose tokens' states are pooled: their mean, their maximum, or the first. Longer texts are cut.
 
-    def __init__(self, files: EncoderFiles, identity: EncoderIdentity, *, prefix: str, precision: str) -> None:
+    The states are those of the last layer, or the mean over some `layers`, of which 0 are the embeddings.
+    """
+
+    def __init__(
+        self, files: EncoderFiles, identity: EncoderIdentity, *, prefix: str, precision: str, layers: Sequence[int] = ()
+    ) -> None:
         super().__init__(files, identity, prefix=prefix, precision=precision)
         with quiet_transformers():
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(files.folder)
             self._model = transformers.AutoModel.from_pretrained(files.folder, dtype=self._dtype)
+        self._layers = _needed_layers(self._model, layers)
         self._model = self._model.to(self.device).eval()
         positions = getattr(self._model.config, "max_position_embeddings", None) or sys.maxsize
         self._max_tokens = min(files.max_tokens or sys.maxsize, self._tokenizer.model_max_length, positions)
@@ -60,8 +68,48 @@ class TorchEncoder(_Torch):
         encoded = self._tokenizer(
             list(texts), truncation=True, max_length=self._max_tokens, return_attention_mask=False
         )
+        for batch, states, mask in self._states(encoded["input_ids"]):
+            found[batch] = self._finished(self._pooled(states, mask))
+            note(len(batch))
+        return found
+
+    def encode_spans(
+        self, passages: Sequence[Passage], *, masks: int | None = None, note: Callable[[int], None] = lambda done: None
+    ) -> F32:
+        found = np.zeros((len(passages), self.dimension), np.float32)
+        if not passages:
+            return found
+        prefix = self._prefix
+        if self._lowercase:  # before the offsets are counted: lower case may have other lengths
+            prefix = prefix.lower()
+            passages = [each._replace(tokens=[token.lower() for token in each.tokens]) for each in passages]
+        if masks is not None:
+            if self._tokenizer.mask_token is None:
+                raise UserError(f"{self.identity.encoder}: has no mask token to put in the place of a mention")
+            passages = [masked(each, self._tokenizer.mask_token, masks) for each in passages]
+        places = [placed(each, prefix=prefix) for each in passages]
+        encoded = self._tokenizer(
+            [each.text for each in places], return_offsets_mapping=True, return_attention_mask=False, verbose=False
+        )
+        # A sentence with several spans runs once.
+        spans: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
+        for row, (ids, offsets, place) in enumerate(
+            zip(encoded["input_ids"], encoded["offset_mapping"], places, strict=True)
+        ):
+            kept, span = window(offsets, place, self._max_tokens)
+            if span:
+                spans.setdefault(tuple(ids[each] for each in kept), []).append((row, span))
+        sentences = [*spans]
+        for batch, states, _ in self._states(sentences):
+            rows = [(at, row, span) for at, each in enumerate(batch) for row, span in spans[sentences[each]]]
+            means = torch.stack([states[at, span].mean(dim=0) for at, _, span in rows])
+            found[[row for _, row, _ in rows]] = self._finished(means)
+            note(len(rows))
+        return found
+
+    def _states(self, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+        """Batches of texts of similar length: their places, their states [batch, tokens, dimension], and the mask."""
         # Not `pad`: its other inputs, such as token types, are the model's defaults for a single text.
-        ids = encoded["input_ids"]
         lengths = [len(each) for each in ids]
         for batch in batches_by_length(lengths, max_padded=BATCH_TOKENS[self.device], max_cells=MAX_CELLS):
             padded = torch.full((len(batch), lengths[batch[0]]), self._tokenizer.pad_token_id or 0)
@@ -69,21 +117,46 @@ class TorchEncoder(_Torch):
             for row, text in enumerate(batch):
                 padded[row, : lengths[text]] = torch.tensor(ids[text])
                 mask[row, : lengths[text]] = 1
+            padded, mask = padded.to(self.device), mask.to(self.device)
             with torch.inference_mode():
-                found[batch] = self._pooled(padded.to(self.device), mask.to(self.device)).cpu().numpy()
-            note(len(batch))
+                states = self._run(padded, mask)
+            yield batch, states, mask
+
+    def _run(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if not self._layers:
+            states: torch.Tensor = self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+            return states
+        layers = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        return torch.stack([layers[each].float() for each in self._layers]).mean(dim=0)
+
+    def _pooled(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """[batch, dimension]"""
+        if self._pooling == "cls":
+            return states[:, 0]
+        if self._pooling == "max":
+            return states.masked_fill(~mask[..., None].bool(), -torch.inf).amax(dim=1)
+        return (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1)[:, None]
+
+    def _finished(self, vectors: torch.Tensor) -> F32:
+        found: F32 = (torch.nn.functional.normalize(vectors, dim=1) if self._normalised else vectors).cpu().numpy()
         return found
 
-    def _pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """[batch, dimension] of ids and mask, both [batch, tokens]."""
-        states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        if self._pooling == "cls":
-            pooled = states[:, 0]
-        elif self._pooling == "max":
-            pooled = states.masked_fill(~mask[..., None].bool(), -torch.inf).amax(dim=1)
-        else:
-            pooled = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1)[:, None]
-        return torch.nn.functional.normalize(pooled, dim=1) if self._normalised else pooled
+
+def _needed_layers(model: Any, layers: Sequence[int]) -> Sequence[int]:
+    """The layers whose states are asked for; those above them are taken out of the model where that changes nothing.
+
+    Empty: only the last of those that are left.
+    """
+    if not layers:
+        return ()
+    number = model.config.num_hidden_layers
+    if max(layers) > number:
+        raise ValueError(f"has the layers 0 to {number}, not {max(layers)}")
+    stack = getattr(getattr(model, "encoder", None), "layer", None)  # of BERT and its kin, which end with a layer
+    if stack is not None:
+        del stack[max(layers) :]
+        number = max(layers)
+    return () if [*layers] == [number] else layers
 
 
 class WrappedEncoder(_Torch):

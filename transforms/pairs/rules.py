@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from schemas.errors import UserError
 from transforms.pairs.formats import PairRow
 from transforms.pairs.options import PairRules
+from transforms.word_vectors import entries
 
 Rule = Callable[[PairRow], bool]
 
@@ -59,38 +58,11 @@ def read_words(path: Path) -> frozenset[str]:
     UserError if it has none.
     """
     try:
-        found = frozenset(_words(path))
-    except (OSError, ValueError) as error:
+        found = frozenset(word for _, word, _ in entries(path))
+    except UserError as error:
+        raise UserError(f"--vocabulary {error}") from None
+    except (OSError, EOFError) as error:
         raise UserError(f"--vocabulary {path}: cannot be read ({error}); give a file of words or vectors") from None
     if not found:
         raise UserError(f"--vocabulary {path}: holds no words; give a file of words or vectors")
     return found
-
-
-_HEADER = re.compile(rb"(\d+) (\d+)\s*")
-
-
-def _words(path: Path) -> Iterator[str]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        first = file.readline()
-        header = _HEADER.fullmatch(first)
-        if header is None:
-            if word := _first_word(first):
-                yield word
-        elif path.name.removesuffix(".gz").endswith(".bin"):
-            for _ in range(int(header[1])):
-                letters = bytearray()
-                while (byte := file.read(1)) not in (b" ", b""):
-                    letters += byte
-                if len(file.read(4 * int(header[2]))) < 4 * int(header[2]):
-                    raise ValueError("it ends inside a vector")
-                yield letters.decode("utf-8", "replace").lstrip("\n")
-            return
-        for line in file:
-            if word := _first_word(line):
-                yield word
-
-
-def _first_word(line: bytes) -> str:
-    """What stands before the first blank of a line."""
-    return b"".join(line.split(None, 1)[:1]).decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The parts of the loader (trainers/data.py)."""
