@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from schemas.errors import UserError
-from trainers.evaluation.model import Model
+from trainers.evaluation.model import FoundModel
 from trainers.evaluation.options import Evaluation
 from trainers.evaluation.published import groups, models, nearest, shown
 from trainers.evaluation.resampling import difference, spread
@@ -29,15 +29,6 @@ from trainers.evaluation.task import Setting, Task
 from transforms.reports.figures import duration
 
 OUTPUT = Path("out/evaluation")
-
-
-class Candidate(Protocol):
-    """A model that was found, before it is loaded. `identity`: what its vectors depend on, as JSON."""
-
-    name: str
-    identity: Mapping[str, Any]
-
-    def load(self) -> Model: ...
 
 
 class Shown(Protocol):
@@ -62,7 +53,7 @@ class _Finished(NamedTuple):
 
 def evaluate(
     chosen: Evaluation,
-    find: Callable[[str, bool], Candidate],
+    find: Callable[[str, bool], FoundModel],
     progress: Shown,
     tasks: Mapping[str, Task],
 ) -> Report:
@@ -74,8 +65,9 @@ def evaluate(
     if chosen.published is not None and chosen.published not in models():
         raise UserError(f"--published {chosen.published}: no such model; there are {', '.join(models())}")
     known = is_results(chosen.model)
+    missing: dict[str, str] = {}
     if known:
-        output, missing = Path(chosen.model), {}
+        output = Path(chosen.model)
         names = _of_results(Results(output), wanted, tasks)
     else:
         names, missing = _there(chosen, wanted, tasks)
@@ -151,7 +143,7 @@ def _of_results(results: Results, wanted: Sequence[str] | None, tasks: Mapping[s
 
 def _finished(
     results: Results,
-    candidate: Candidate | None,
+    candidate: FoundModel | None,
     names: Sequence[str],
     chosen: Evaluation,
     tasks: Mapping[str, Task],
@@ -168,7 +160,7 @@ def _finished(
 
 def _compute(
     results: Results,
-    candidate: Candidate,
+    candidate: FoundModel,
     names: Sequence[str],
     chosen: Evaluation,
     tasks: Mapping[str, Task],
