@@ -65,9 +65,8 @@ def evaluate(
     if chosen.published is not None and chosen.published not in models():
         raise UserError(f"--published {chosen.published}: no such model; there are {', '.join(models())}")
     known = is_results(chosen.model)
-    missing: dict[str, str] = {}
     if known:
-        output = Path(chosen.model)
+        output, missing = Path(chosen.model), dict[str, str]()
         names = _of_results(Results(output), wanted, tasks)
     else:
         names, missing = _there(chosen, wanted, tasks)
@@ -114,7 +113,8 @@ def _there(
         raise UserError("--data: has to be given; docs/evaluation.md describes the folder of the evaluation sets")
     if not chosen.data.is_dir():
         raise UserError(f"{chosen.data}: no such folder; give the folder of the evaluation sets (docs/evaluation.md)")
-    names, missing = [], {}
+    names: list[str] = []
+    missing: dict[str, str] = {}
     for name in wanted if wanted is not None else tasks:
         lacks = [pattern for pattern, paths in files_below(chosen.data, tasks[name].files) if not paths]
         if not lacks:

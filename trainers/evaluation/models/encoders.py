@@ -85,16 +85,14 @@ class _Kept:
 
 
 class Encoded(Contextless):
-    """An encoder that gives vectors of whole texts. Each distinct text of a call is computed once."""
+    """An encoder that gives vectors of whole texts."""
 
     def __init__(self, name: str, encoder: Encoder, kept: _Kept) -> None:
         self.name, self._encoder, self._kept = name, encoder, kept
         self.dimension = encoder.dimension
 
     def encode(self, texts: Sequence[str]) -> F32:
-        distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-        found = self._kept.get([*distinct], lambda: _in_chunks([*distinct], self._encoder.encode, self.dimension))
-        return found[[distinct[text] for text in texts]]
+        return self._kept.get([*texts], lambda: _in_chunks(texts, self._encoder.encode, self.dimension))
 
 
 class InContext(Encoded):
