@@ -13,6 +13,7 @@ from properties import examples
 from written import write_dataset
 
 from schemas.errors import UserError
+from schemas.keys import pair_name, split_of
 from schemas.kinds.contrast_pairs import CONTRAST_PAIRS
 from schemas.kinds.phrases import PHRASES
 from trainers.evaluation.measures import spearman_of
@@ -174,10 +175,13 @@ def test_semeval_without_its_test_set(tmp_path):
     assert outcome.read == {"pairs": 12}
     remark = "en.testSet is not there: 12 pairs of en.trainSet, each half with the threshold of the other half"
     assert outcome.remarks == [remark]
-    # An own threshold would put a similarity that nothing else has on its right side.
-    alone = vectors | {"w0": [99]}
-    _, outcome = run("semeval2013_5a", tmp_path, Literal(alone), {})
-    assert outcome.items[0]["right"].tolist() == [0, *[1] * 11]
+    # Where all of one half are the same and all of the other are not, an own threshold would be right everywhere.
+    texts = [(f"b{place} c", f"w{place}") for place in places]
+    opposite = semeval(*((*each, split_of(pair_name(*each), shares=(1, 1), seed=0)) for each in texts))
+    assert "w0\n0" in opposite
+    assert "\n1\n" in opposite
+    scores, _ = run("semeval2013_5a", tmp_path, Literal([1]), {"semeval2013_5a/en.trainSet": opposite})
+    assert scores["accuracy"] == 0.0
 
 
 # ---- Turney 2012

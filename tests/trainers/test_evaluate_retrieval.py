@@ -157,16 +157,16 @@ JOINED = {
 }
 
 
-def table(name: str, left: str = LEFT, right: str = RIGHT, true: str = TRUE) -> dict[str, str]:
+def files_of(name: str, left: str = LEFT, right: str = RIGHT, true: str = TRUE) -> dict[str, str]:
     return {f"autofj/{name}/{part}.csv": text for part, text in (("left", left), ("right", right), ("gt", true))}
 
 
 def test_autofj(tmp_path):
     """The mean of the tables' accuracies, 2/3 and 1; a row without a match, as Reptile has them, is not asked."""
-    small = table("B", "id,title\n7,J. Smith\n", "id,title\n5,Smith, John\n".replace("Smith, John", "A. Lee"),
+    small = files_of("B", "id,title\n7,J. Smith\n", "id,title\n5,Smith, John\n".replace("Smith, John", "A. Lee"),
                   "id_l,title_l,id_r,title_r\n7,J. Smith,5,A. Lee\n")  # fmt: skip
     model = Literal(JOINED)
-    scores, outcome = run("autofj", tmp_path, model, table("A") | small)
+    scores, outcome = run("autofj", tmp_path, model, files_of("A") | small)
     items = outcome.items[0]
     assert items["item"].tolist() == ["A 0: J. Smith", "A 1: A. Lee", "A 3: Rex", "B 5: A. Lee"]
     assert items["chosen"].tolist() == ["Smith, John", 'Anna "A" Lee', 'Anna "A" Lee', "J. Smith"]
@@ -180,8 +180,8 @@ def test_autofj(tmp_path):
 def test_tables_count_alike_when_they_are_drawn(tmp_path):
     """A draw of a bootstrap that has A twice and B once: (2 x 2/3 + 1) / 3."""
     one = "id,title\n7,J. Smith\n"
-    small = table("B", one, one, "id_l,title_l,id_r,title_r\n7,J. Smith,7,J. Smith\n")
-    _, outcome = run("autofj", tmp_path, Literal(JOINED), table("A") | small)
+    small = files_of("B", one, one, "id_l,title_l,id_r,title_r\n7,J. Smith,7,J. Smith\n")
+    _, outcome = run("autofj", tmp_path, Literal(JOINED), files_of("A") | small)
     (measure,) = all_tasks()["autofj"].measures
     assert measure.group == "table"
     assert measure.of(outcome.items[0], np.array([[2.0, 2, 2, 1]]))[0] == pytest.approx((2 * 2 / 3 + 1) / 3)
@@ -193,7 +193,7 @@ def test_titles_are_compared(tmp_path):
     right = "id,title\n0,J. Smith\n1,J. Smith\n"
     true = "id_l,title_l,id_r,title_r\n1,Rex,0,J. Smith\n2,A. Lee,0,J. Smith\n2,A. Lee,1,J. Smith\n"
     model = Literal({"Rex": [1, 0], "A. Lee": [0, 1], "J. Smith": [1, 0]})
-    _, outcome = run("autofj", tmp_path, model, table("A", left, right, true))
+    _, outcome = run("autofj", tmp_path, model, files_of("A", left, right, true))
     assert outcome.items[0]["right"].tolist() == [1, 0]
 
 
@@ -211,7 +211,7 @@ def test_titles_are_compared(tmp_path):
     ],
 )
 def test_autofj_malformed(tmp_path, part, change, error):
-    files = table("A")
+    files = files_of("A")
     assert change[0] in files[f"autofj/A/{part}.csv"]
     files[f"autofj/A/{part}.csv"] = files[f"autofj/A/{part}.csv"].replace(*change, 1)
     with pytest.raises(UserError, match=error):
@@ -220,12 +220,12 @@ def test_autofj_malformed(tmp_path, part, change, error):
 
 def test_retrieval_malformed(tmp_path):
     bad = {"yago_er/yago_test_samples.txt": "a\tb\na b\n"}
-    with pytest.raises(UserError, match="yago_test_samples.txt: line 2 is no mention and the name that it means"):
+    with pytest.raises(UserError, match=r"yago_test_samples.txt: line 2 is no mention and the name that it means"):
         run("yago", tmp_path, Literal([1]), bad)
     bad = {"yago_er/yago_test_samples.txt": "a\tb\n", "yago_er/yago_kb.txt": "a\n\nb\n"}
-    with pytest.raises(UserError, match="yago_kb.txt: line 2 is no name"):
+    with pytest.raises(UserError, match=r"yago_kb.txt: line 2 is no name"):
         run("yago", tmp_path, Literal([1]), bad)
-    with pytest.raises(UserError, match="autofj: has no folders with gt.csv"):
+    with pytest.raises(UserError, match=r"autofj: has no folders with gt.csv"):
         run("autofj", tmp_path, Literal([1]), {})
 
 
@@ -278,10 +278,8 @@ def test_real_files(test_data):
     assert outcome.read == {"mentions": 3_020, "names": 3_020, "mentions without their name": 0}
     assert outcome.remarks[0] == "3,020 of 10,000 mentions"
     assert scores["accuracy"] < 1.0  # chance: one in 3,020
-    listed = [line.split("|")[1:5] for line in (data / "autofj" / "autofj.md").read_text().splitlines()[2:]]
+    listed = [line.split("|")[1:5] for line in (data / "autofj" / "autofj.md").read_text("utf-8").splitlines()[2:]]
     sizes = {name.strip(): (int(left), int(right), int(matches)) for name, left, right, matches in listed}
-    tables = [read_table(path.parent) for path in sorted(data.glob("autofj/*/gt.csv"))]
-    assert len(tables) == 25
-    for each in tables:
-        assert (len(each.left), each.rights, len(each.asked)) == sizes[each.name]
-    assert sizes["Reptile"] == (666, 819, 562)
+    for name in ("Reptile", "ShoppingMall", "Galaxy", "Enzyme"):
+        table = read_table(data / "autofj" / name)
+        assert (len(table.left), table.rights, len(table.asked)) == sizes[name]
