@@ -329,7 +329,7 @@ def test_texts_in_one_file_are_split_by_the_seed(tmp_path):
         ({}, "train.tsv: no such file; docs/evaluation.md says where it comes from"),
         ({"all.tsv": "flight\ta\nfare b\n"}, "all.tsv: line 2 is no label and text with a tab between them"),
         ({"all.tsv": "a\tb\n" * 9}, "atis_s: 9 texts are too few, or have one label only"),
-        ({"train.tsv": "a\tb\nb\tc\n", "dev.tsv": "a\tb\n", "test.tsv": ""}, "atis_s: 2, 1, 0 texts are too few"),
+        ({"train.tsv": "a\tb\na\tc\n", "dev.tsv": "b\tb\n", "test.tsv": "a\tb\n"}, "atis_s: 2, 1, 1 texts are too few"),
     ],
 )
 def test_errors_name_the_file_and_the_line(tmp_path, files, error):
