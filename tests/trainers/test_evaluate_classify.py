@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from literal import run_here
 from properties import examples
 
-from pipelines import label_pairs
+from pipelines import extract_pairs, label_pairs
 from schemas.errors import UserError
 from trainers.evaluation import classifier
 from trainers.evaluation.classifier import Layers, Parts, classify, split, train
@@ -244,6 +244,13 @@ def test_a_dataset_of_label_pairs_is_a_set_too(tmp_path, name, splits):
     ) + (["split of the dataset, the same for each seed"] if name == "ppdb" and not whole else [])
     assert (first == second) == (not whole)
     assert all(len(each) == 30 for each in (first, second) if whole)
+
+
+def test_another_dataset_is_none(tmp_path):
+    write(tmp_path / "pairs.tsv", "".join(f"text {row}\tnear {row}\n" for row in range(9)))
+    run_here(extract_pairs.COMMAND, "--input", str(tmp_path / "pairs.tsv"), "--output", str(tmp_path / "ppdb"))
+    with pytest.raises(UserError, match="ppdb: its rows have not the columns phrase, other, label; give a dataset of"):
+        run("ppdb", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from trainers.evaluation.measures import mean_of
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import ITEM, Measure, Outcome, Setting, Task
 
-RECORD = "LabelledPair"
 LABELS = {"neg": 0, "pos": 1}
 
 
@@ -73,12 +72,11 @@ def _pairs(path: Path, rows: list[object]) -> Iterator[Pair]:
 
 
 def read_dataset(folder: Path) -> list[list[Pair]]:
-    """The pairs of a dataset of label-pairs, by split; one list if it has not three splits. UserError if it is none."""
+    """The pairs of a dataset of label-pairs, by split; one list if it has not three splits."""
     dataset = Dataset.open(str(folder))
-    if dataset.manifest.record != RECORD:
-        raise UserError(
-            f"{folder}: is a dataset of {dataset.manifest.record}, not of {RECORD}; make one with label-pairs"
-        )
+    if not {*Pair._fields} <= {*dataset.manifest.schema.names}:
+        wanted = ", ".join(Pair._fields)
+        raise UserError(f"{folder}: its rows have not the columns {wanted}; give a dataset of label-pairs")
     splits = [
         [
             Pair(*row)
