@@ -223,7 +223,7 @@ def entity_clustering(encode: Encode, data: Path) -> float:
     return 100 * normalized_mutual_info_score(labels, clusters(np.array([vectors[each] for each in phrases]), 0))
 
 
-def classifier(file: str) -> Callable[[Encode, Path], float]:
+def classifier(file: str, *, seeds: int) -> Callable[[Encode, Path], float]:
     """Another split and another training: the same within a tolerance."""
 
     def score(encode: Encode, data: Path) -> float:
@@ -235,7 +235,7 @@ def classifier(file: str) -> Callable[[Encode, Path], float]:
         pairs = np.array([np.concatenate([vectors[one], vectors[other]]) for one, other, *_ in rows])
         labels = [row[2] == "pos" for row in rows]
         found = []
-        for seed in (0, 1):
+        for seed in range(seeds):
             train, test, known, asked = train_test_split(pairs, labels, test_size=0.15, random_state=seed)
             network = MLPClassifier(
                 (256,),
@@ -267,8 +267,8 @@ CHECKS: dict[str, tuple[str, Callable[[Encode, Path], float], float]] = {
     "umls": ("accuracy", retrieval("umls_er"), EXACT),
     "autofj": ("accuracy", autofj, EXACT),
     "entity_clustering_conll": ("NMI", entity_clustering, 0.5),
-    "ppdb": ("accuracy", classifier("ppdb/ppdb.json"), 1.5),
-    "ppdb_filtered": ("accuracy", classifier("ppdb_filtered/ppdb_filtered.json"), 3.0),
+    "ppdb": ("accuracy", classifier("ppdb/ppdb.json", seeds=1), 1.5),
+    "ppdb_filtered": ("accuracy", classifier("ppdb_filtered/ppdb_filtered.json", seeds=2), 3.0),
 }
 """By task: the measure, how one would compute it, and how far, in points, the command may be from it."""
 
