@@ -141,9 +141,11 @@ class Loader:
 
     def __len__(self) -> int:
         """The number of batches that are left of the epoch; on each rank the same."""
-        return batches_left(
-            self.rows, start=self.position.rows, batch_size=self.batch_size, ranks=self.ranks, last=self.last
-        )
+        return self.steps(self.position.rows)
+
+    def steps(self, first: int = 0) -> int:
+        """The number of batches of an epoch from row `first` on; on each rank the same."""
+        return batches_left(self.rows, start=first, batch_size=self.batch_size, ranks=self.ranks, last=self.last)
 
     def __iter__(self) -> Iterator[pa.Table]:
         """The batches that are left of the epoch. After the last one the loader is at the next epoch.
