@@ -76,10 +76,9 @@ def _as_input(file: EvaluationFile) -> Input:
 def _remedy(kind: Kind) -> str:
     """What to decontaminate instead of a dataset of a kind whose rows depend on each other."""
     if kind.source is None:
-        return f"decontaminate what is made from it, such as {', '.join(_taken())}"
+        made = [
+            each.rows for each in KINDS.values() if each.texts and each.source and kind.record in each.source.records
+        ]
+        return f"decontaminate what is made from it: {', '.join(sorted(made))}"
     before = " or ".join(KINDS[each].rows for each in kind.source.records)
     return f"decontaminate the {before} that it was made from, and make it again from those"
-
-
-def _taken() -> list[str]:
-    return [kind.rows for kind in KINDS.values() if kind.texts][:3]

@@ -36,7 +36,7 @@ _FILES_SHOWN = 8
 
 
 def counter(column: str, file: str) -> str:
-    """The counter of the rows in which a column has an overlap with a file."""
+    """The counter of the texts of a column that have an overlap with a file."""
     return f"overlap:{column}:{file}"
 
 
@@ -45,14 +45,14 @@ def notes(manifest: Manifest) -> Iterator[str]:
     for stage in manifest.stages:
         if stage.ledger is None or ROWS not in stage.counters:
             continue
-        rows, read = stage.counters[ROWS], stage.ledger.read
-        removed = stage.ledger.filtered.total()
+        rows, read, removed = stage.counters[ROWS], stage.ledger.read, stage.ledger.filtered.total()
+        what = f"{rows:,} of {read:,} {stage.ledger.counts} ({rows / max(read, 1):.2%})"
         found: Counter[tuple[str, ...]] = Counter()
         for name, number in stage.counters.items():
             if name.startswith("overlap:"):
                 found[tuple(name.split(":", 2)[1:])] += number
         said = [f"{number:,} {file} ({column})" for (column, file), number in found.most_common(_FILES_SHOWN)]
         more = f", and {len(found) - len(said):,} more" if len(found) > len(said) else ""
-        yield f"evaluation texts: in {rows:,} of {read:,} {stage.ledger.counts} ({rows / max(read, 1):.2%}); {removed:,} rows removed"
+        yield f"evaluation texts: in {what}; {removed:,} were removed"
         if said:
             yield f"evaluation texts by file: {', '.join(said)}{more}; all of them are listed in {SIDE}/"

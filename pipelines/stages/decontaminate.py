@@ -141,7 +141,7 @@ def overlaps_of(
 
 
 def without(table: pa.Table, texts: Sequence[tuple[str, int]]) -> pa.Table:
-    """Rows without those that have these texts (column, number). Lists lose items, and rows those whose lists are empty.
+    """Rows less those with one of these texts (column, number). Lists lose items; rows whose lists lose all go, too.
 
     >>> rows = pa.table({"phrase": ["a", "b"], "near": [[{"phrase": "c"}], [{"phrase": "a"}, {"phrase": "d"}]]})
     >>> without(rows, [("near.phrase", 0), ("near.phrase", 1)]).to_pylist()

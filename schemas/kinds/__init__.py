@@ -27,13 +27,15 @@ from schemas.kinds import (
 )
 from schemas.reasons import REJECTS, WORKER_FAULTS
 
-SIDES = {"rejects": REJECTS, overlaps.SIDE: overlaps.OVERLAPS} | {name: side.schema for kind in KINDS.values() for name, side in kind.sides.items()}
+SIDES = {
+    "rejects": REJECTS,
+    overlaps.SIDE: overlaps.OVERLAPS,
+    **{name: side.schema for kind in KINDS.values() for name, side in kind.sides.items()},
+}
 """The side tables of all kinds, with their schemas."""
 
 REJECT_REASONS = {reason: text for kind in KINDS.values() for reason, text in kind.rejects.items()} | WORKER_FAULTS
 """All reasons for which a record is rejected for a fault, with their meaning."""
 
-FILTER_REASONS = overlaps.FILTERS | {
-    reason: text for kind in KINDS.values() for reason, text in kind.filters.items()
-}
+FILTER_REASONS = overlaps.FILTERS | {reason: text for kind in KINDS.values() for reason, text in kind.filters.items()}
 """All reasons for which a stage filters something by a rule, with their meaning."""

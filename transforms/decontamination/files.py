@@ -63,7 +63,8 @@ class EvaluationFormat(Protocol):
 def texts_of(file: EvaluationFile) -> list[Found]:
     """The texts of a file. UserError if it cannot be read."""
     try:
-        return [*EVALUATION_FORMATS[file.format].read(*filesystem_of(file.address))]
+        found = EVALUATION_FORMATS[file.format].read(*filesystem_of(file.address))
+        return [Found(place, tidy) for place, text in found if (tidy := text.strip())]
     except Damaged as damage:
         raise UserError(damage.message.removesuffix(REMEDY) + "fetch it again") from None
     except UnicodeDecodeError as error:

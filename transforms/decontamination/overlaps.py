@@ -15,7 +15,9 @@ of equal hash are compared byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +40,7 @@ def normal_form(texts: pa.Array) -> pa.Array:
     >>> normal_form(pa.array(["The Old-World monkey's", "I do n't !", "?"])).to_pylist()
     ['the old world monkey s', 'i don t', '']
     """
-    lower = pc.utf8_lower(pc.utf8_normalize(texts, form="NFC"))
+    lower = pc.utf8_lower(pc.utf8_normalize(texts, form="NFD"))  # Arrow's "NFC" does not compose
     words = pc.replace_substring_regex(pc.replace_substring_regex(lower, _SPLIT_NOT, r"\1"), _NO_WORD, " ")
     return pc.utf8_trim(words, " ")
 
@@ -84,7 +86,7 @@ class Runs(NamedTuple):
         return cls(text, first, last, run_hashes(words.hash, first, last))
 
     def take(self, rows: I64 | Bools) -> Runs:
-        return Runs(*(each[rows] for each in self))
+        return Runs(self.text[rows], self.first[rows], self.last[rows], self.hash[rows])
 
 
 def whole_texts(words: Words) -> Runs:
@@ -97,6 +99,7 @@ def whole_texts(words: Words) -> Runs:
     return Runs.of(words, text, first[text], last[text])
 
 
+@functools.cache
 def _article_hashes() -> U64:
     return Words.of(pa.array([" ".join(ARTICLES)])).hash
 
@@ -185,4 +188,4 @@ class EvaluationTexts:
             for item in range(low[number], high[number]):
                 if self._words.text(known.runs.first[item], known.runs.last[item]) == text:
                     place = Place(int(known.file[item]), int(known.place[item]))
-                    yield Overlap(int(runs.text[number]), text.decode(), place)
+                    yield Overlap(int(runs.text[number]), unicodedata.normalize("NFC", text.decode()), place)
