@@ -208,7 +208,7 @@ def test_kinds_whose_rows_depend_on_each_other(given, sets, tmp_path, capsys, na
         ("{phrases}", "{phrases}", "--evaluation .*: is a dataset; give its files, such as data/.*parquet"),
         ("{here}/labels.txt", "{here}/labels.txt", "--input .*labels.txt: is no phrasemill dataset; give a finished"),
         ("{phrases}", "{here}/cut.json", "cut.json: cannot be read as json .*: fetch it again"),
-        ("{phrases}", "{here}/all.txt", "no phrases .*evaluation text .*--evaluation, --min-words"),
+        ("{phrases}", "{here}/all.txt", "no phrases are left .* as evaluation_text .--evaluation, --min-words"),
     ],
 )
 def test_errors(given, tmp_path, capsys, input_, evaluation, said):
