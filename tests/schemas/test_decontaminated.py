@@ -97,7 +97,6 @@ CASES = {
     "pairs-mentions": ("--shared-words=5",),
     "pairs-aliases": (),
     "pairs": ("--shared-words=5", "--min-words=1"),
-    "masked": ("--shared-words=5",),
     "phrase-pairs": (),
     "chosen": (),
     "augmentations": (),
