@@ -45,12 +45,13 @@ class Write(Stage):
     rejects: Sequence[Row] = location(default=())
     filtered: Mapping[str, int] = location(default_factory=dict)
     licences: Mapping[str, int] = location(default_factory=dict)
+    split: str = "train"
 
     def plan(self, work: Work) -> list[Shard]:
         return [Shard(index) for index in range(len(self.shards))]
 
     def process(self, unit: Shard, write: TaskWriter) -> None:
-        with write.file("train", self.schema) as group:
+        with write.file(self.split, self.schema) as group:
             for rows in self.shards[unit.index]:
                 group(pa.Table.from_pylist(list(rows), schema=self.schema))
                 write.ledger.read += len(rows)
@@ -82,9 +83,10 @@ def write_dataset(
     licences: Mapping[str, int] | None = None,
     made_from: Written | None = None,
     options: Mapping[str, Any] | None = None,
+    split: str = "train",
 ) -> Written:
     """A dataset with these rows: shards of row groups."""
-    stage = Write(str(path), schema, shards, rejects, filtered or {}, licences or {})
+    stage = Write(str(path), schema, shards, rejects, filtered or {}, licences or {}, split)
     if made_from:
         source = Input("dataset", made_from.folder.name, str(made_from.path), made_from.manifest.fingerprint)
     else:

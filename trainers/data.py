@@ -39,7 +39,7 @@ from trainers.loading.sources import Source
 if TYPE_CHECKING:
     from trainers.loading.torch_batches import TorchBatches
 
-__all__ = ["Loader", "Source", "State", "torch_dataset"]
+__all__ = ["Loader", "Position", "Source", "torch_dataset"]
 
 T = TypeVar("T")
 
@@ -130,21 +130,29 @@ class Loader:
         self._mix = Mix(self.quotas, seed)
         self.rows = sum(each.rows for each in self.sources) if epoch_rows is None else epoch_rows
         _require(self.rows >= 1, f"epoch_rows={epoch_rows}: must be at least 1")
+        _require(
+            last != "drop" or batch_size * ranks <= self.rows,
+            f"last='drop': an epoch has {self.rows:,} rows, fewer than a step of {batch_size} x {ranks}; give smaller "
+            "batches, or last='share'",
+        )
         self.position = Position(0, 0)
-        self.begin: MutableSequence[int] = [0, 0]  # the position where a pass of others' begins
+        self.begin: MutableSequence[int] = [0, 0]  # where a pass of torch's DataLoader begins
+        self._moves = 0
 
     def __len__(self) -> int:
         """The number of batches that are left of the epoch; on each rank the same."""
-        return batches_left(
-            self.rows, start=self.position.rows, batch_size=self.batch_size, ranks=self.ranks, last=self.last
-        )
+        return self.steps(self.position.rows)
+
+    def steps(self, first: int = 0) -> int:
+        """The number of batches of an epoch from row `first` on; on each rank the same."""
+        return batches_left(self.rows, start=first, batch_size=self.batch_size, ranks=self.ranks, last=self.last)
 
     def __iter__(self) -> Iterator[pa.Table]:
         """The batches that are left of the epoch. After the last one the loader is at the next epoch.
 
         UserError if a file is damaged or gone.
         """
-        return self.track(self.batches())
+        yield from self.track(self.batches())
 
     def batches(
         self, position: Position | None = None, *, worker: int = 0, workers: int = 1, made: int = 0
@@ -153,14 +161,24 @@ class Loader:
 
         Of some workers, which take turns, one makes its own, less the first `made`.
         """
-        position = position or self.position
-        orders = [
+        orders = self.orders()
+        plans = self.plans(orders, position or self.position, worker=worker, workers=workers, made=made)
+        return Reader(self.sources, orders, prefetch=self.prefetch).batches(plans)
+
+    def plans(
+        self, orders: Sequence[SourceOrder], position: Position, *, worker: int = 0, workers: int = 1, made: int = 0
+    ) -> Iterator[Plan]:
+        """What each of these batches is made of."""
+        turn = Turn(self.rank, self.ranks, worker + made * workers, workers)
+        ranges = batch_ranges(self.rows, turn, start=position.rows, batch_size=self.batch_size, last=self.last)
+        return (self._plan(orders, position.epoch, start, stop) for start, stop in ranges)
+
+    def orders(self) -> list[SourceOrder]:
+        """The order of each source."""
+        return [
             SourceOrder([group.rows for group in source.groups], self.rules, run=quota, source=number)
             for number, (source, quota) in enumerate(zip(self.sources, self.quotas, strict=True))
         ]
-        turn = Turn(self.rank, self.ranks, worker + made * workers, workers)
-        plans = (self._plan(orders, position.epoch, start, stop) for start, stop in self._ranges(position, turn))
-        return Reader(self.sources, orders, prefetch=self.prefetch).batches(plans)
 
     def track(self, batches: Iterable[T]) -> Iterator[T]:
         """The same batches; the loader's position goes on with each. For batches that others made, in order, of this
@@ -168,10 +186,13 @@ class Loader:
         """
         epoch, rows = self.position
         self._go(self.position)
+        own = self._moves
         for batch in batches:
+            _require(own == self._moves, "the loader: was moved while it gave batches; begin another iteration")
             rows = min(rows + self.batch_size * self.ranks, self.rows)
             self.position = Position(epoch, rows)
             yield batch
+        _require(own == self._moves, "the loader: was moved while it gave batches; begin another iteration")
         self._go(Position(epoch + 1, 0))
 
     def set_epoch(self, epoch: int) -> None:
@@ -227,10 +248,8 @@ class Loader:
 
     def _go(self, position: Position) -> None:
         self.position = position
+        self._moves += 1
         self.begin[0], self.begin[1] = position
-
-    def _ranges(self, position: Position, turn: Turn) -> Iterator[tuple[int, int]]:
-        return batch_ranges(self.rows, turn, start=position.rows, batch_size=self.batch_size, last=self.last)
 
     def _plan(self, orders: Sequence[SourceOrder], epoch: int, start: int, stop: int) -> Plan:
         pieces: list[list[Piece]] = [[] for _ in orders]

@@ -129,11 +129,11 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
     address = parse(uri)
     if address.scheme not in _BUCKETS:
-        return _open(str(address))
+        return _open(str(address), os.getpid())
     bucket = _bucket(address.rest)
     if not bucket:
         raise StorageError(f"{address}: names no bucket; write {address.scheme}://BUCKET/PATH")
-    filesystem, _ = _open(str(address._replace(rest=bucket)))
+    filesystem, _ = _open(str(address._replace(rest=bucket)), os.getpid())
     return filesystem, unquote(address.rest).rstrip("/")
 
 
@@ -167,8 +167,8 @@ def _bucket(rest: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _open(uri: str) -> tuple[fs.FileSystem, str]:
-    """One filesystem, and so one set of connections, for each store."""
+def _open(uri: str, process: int) -> tuple[fs.FileSystem, str]:
+    """One filesystem, and so one set of connections, for each store and process: a forked one must not share them."""
     import pyarrow as pa
     from pyarrow import fs
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.metrics.distance import edit_distance as nltk_distance
 from properties import examples
 from rapidfuzz.distance import LCSseq, Levenshtein
 from written import document, write_dataset
@@ -13,6 +12,7 @@ from written import document, write_dataset
 from schemas.kinds.documents import DOCUMENTS
 from schemas.kinds.neighbours import NEIGHBOURS
 from schemas.kinds.phrase_pairs import PHRASE_PAIRS
+from schemas.process import without
 from transforms.pairs.diversity import (
     Diversity,
     common_length,
@@ -30,6 +30,8 @@ TEXTS = st.text("ab cé", max_size=24) | st.text("ab", min_size=60, max_size=70)
 @examples(40)
 @given(TEXTS, TEXTS)
 def test_characters_agree_with_rapidfuzz_and_nltk(one, other):
+    with without("scipy", "sklearn"):  # which take seconds, and which its distance does not need
+        from nltk.metrics.distance import edit_distance as nltk_distance
     assert common_length(one, other) == LCSseq.similarity(one, other)
     assert edit_distance(one, other) == Levenshtein.distance(one, other) == nltk_distance(one, other)
 

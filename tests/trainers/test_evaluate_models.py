@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import struct
 from pathlib import Path
 
@@ -226,6 +227,23 @@ def test_where_a_span_is(tokens, span, prefix, text, chars):
     assert (found.text, found.start_sentence, (found.start_char, found.end_char)) == (text, len(prefix), chars)
 
 
+@pytest.mark.parametrize(("corpus", "wrong"), [("conll2003", 0.015), ("bc5cdr", 0.05)])
+def test_real_spans(test_data, corpus, wrong):
+    """Each is where it is annotated; looked up in the text, so many are found in another place."""
+    found = elsewhere = 0
+    for line in (test_data / f"eval/{corpus}/dev.json").read_text().splitlines():
+        row = json.loads(line)
+        (tokens,), (spans,) = row["sentences"], row["ner"]
+        for first, last, _ in spans:
+            place = placed(Passage(tokens, first, last + 1))
+            mention = " ".join(tokens[first : last + 1])
+            assert place.text[place.start_char : place.end_char] == mention
+            assert len(place.text[: place.start_char].split()) == first
+            found += 1
+            elsewhere += place.text.find(mention) != place.start_char
+    assert elsewhere / found == pytest.approx(wrong, abs=0.01)
+
+
 @pytest.mark.parametrize("span", [(0, 0), (2, 1), (1, 3), (-1, 1)])
 def test_a_span_that_is_none(span):
     with pytest.raises(ValueError, match="in a sentence of 2"):
@@ -348,19 +366,78 @@ def test_masked_mentions(folder, mention, masks):
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("blank", ["Ġ", "▁"])
+def test_tokenizers_whose_sub_tokens_begin_with_a_blank(tmp_path, blank):
+    """As of GPT-2 and RoBERTa (bytes), and of XLM-R (SentencePiece); and without special tokens at the ends."""
+    import tokenizers
+    import torch
+    import transformers
+
+    cutter = tokenizers.pre_tokenizers
+    vocabulary = {"?": 0, "US": 1, blank + "US": 2, blank + "and": 3, blank + "bus": 4}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = cutter.ByteLevel(add_prefix_space=False) if blank == "Ġ" else cutter.Metaspace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="?", model_max_length=8).save_pretrained(
+        tmp_path
+    )
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    torch.manual_seed(1)
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=5, **shape)).eval()
+    model.save_pretrained(tmp_path)
+    tokens = ("US", "bus", "and", "US")
+    ids = [1 if blank == "Ġ" else 2, 4, 3, 2]
+    with torch.no_grad():
+        states = model(torch.tensor([ids])).last_hidden_state[0]
+    spans = [(0, 1), (1, 2), (1, 3), (3, 4)]
+    found = find_model(str(tmp_path)).load().encode_spans([Passage(tokens, *span) for span in spans])
+    assert np.abs(found - [states[start:end].mean(dim=0).numpy() for start, end in spans]).max() < 1e-5
+
+
+@pytest.mark.heavy
+def test_a_mention_without_sub_tokens_is_a_vector_of_zeros(folder):
+    model = find_model(folder).load()
+    found = model.encode_spans([Passage(("old", "\u200b", "whale"), start, start + 1) for start in (1, 2)])
+    assert found.any(axis=1).tolist() == [False, True]
+    assert model.remarks() == ["1 mentions without a sub-token: vectors of zeros"]
+    assert model.remarks() == []
+
+
+@pytest.mark.heavy
 def test_vectors_are_kept_and_read_again(folder, tmp_path):
-    texts, passages = ["the old whale", "rome", "rome"], [Passage(SENTENCE, 1, 3)]
+    texts, passages = ["the old whale", "rome"], [Passage(SENTENCE, 1, 3)]
     options = ModelOptions(vectors=tmp_path / "kept")
     first = find_model(folder, options).load()
     wanted = first.encode(texts), first.encode_spans(passages)
     files = sorted((tmp_path / "kept").iterdir())
-    assert [np.load(each).shape[0] for each in files] in ([2, 1], [1, 2])  # each distinct text once
+    assert [np.load(each).shape[0] for each in files] in ([2, 1], [1, 2])
     again = find_model(folder, options).load()
     again._encoder = None  # so that whatever is computed fails
     assert np.array_equal(again.encode(texts), wanted[0])
     assert np.array_equal(again.encode_spans(passages), wanted[1])
     other = find_model(folder, ModelOptions(vectors=tmp_path / "kept", layers="0")).load()
     assert not np.allclose(other.encode(texts), wanted[0])
+
+
+@pytest.mark.heavy
+def test_raw_vectors(folder, tmp_path):
+    """Without the normalisation that a folder asks for; in the same direction."""
+    shutil.copytree(folder, tmp_path / "unit")
+    kinds = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds]
+    (tmp_path / "unit" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "unit" / "1_Pooling").mkdir()
+    (tmp_path / "unit" / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    plain, passages = find_model(folder).load(), [Passage(SENTENCE, 1, 3)]
+    unit = find_model(str(tmp_path / "unit"))
+    raw = find_model(str(tmp_path / "unit"), ModelOptions(raw=True))
+    assert (unit.identity["normalised"], raw.identity["normalised"]) == (True, False)
+    short, long = unit.load(), raw.load()
+    for wanted, of_length_1, as_it_is in (
+        [each.encode(["the old whale"]) for each in (plain, short, long)],
+        [each.encode_spans(passages) for each in (plain, short, long)],
+    ):
+        assert np.array_equal(as_it_is, wanted)
+        assert np.allclose(of_length_1, wanted / np.linalg.norm(wanted), atol=1e-6)
 
 
 @pytest.mark.heavy

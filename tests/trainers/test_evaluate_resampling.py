@@ -183,3 +183,14 @@ def test_the_interval_has_the_width_of_theory():
     assert (found.low, found.high) == (pytest.approx(70 - half, abs=0.25), pytest.approx(70 + half, abs=0.25))
     one_seed = spread(Measure("accuracy", mean_of("right")), [items(map(str, range(2_000)), right=right)])
     assert one_seed.deviation is None
+
+
+def test_the_interval_of_clusters_at_chance_is_around_the_score():
+    generator = np.random.default_rng(0)
+    label, cluster = generator.choice(list("abc"), 3_000).astype(object), generator.integers(3, size=3_000)
+    found = [items(map(str, range(3_000)), label=label, cluster=cluster)]
+    for measure in (Measure("accuracy", matched_of("label", "cluster")), Measure("NMI", nmi_of("label", "cluster"))):
+        drawn = drawn_scores(measure, [found], draws=200)[0]
+        chance = spread(measure, found, draws=200)
+        assert drawn.mean() > chance.mean, "most draws are above the score"
+        assert chance.low < chance.mean < chance.high

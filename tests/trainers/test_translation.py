@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from schemas.errors import UserError
 from trainers.paraphraser import smollm2
-from trainers.paraphraser.marian import Marian, read_tensors
-from trainers.paraphraser.translated_pairs import BACK, PACKAGE, THERE, Sentence, _new, fits
-from trainers.paraphraser.translation import Found, RoundTrip, Span, translated
 from trainers.paraphraser.wheels import unpacked
 from transforms.paraphrase.constraints import banned_words, violations
+
+if TYPE_CHECKING:  # torch is loaded by the tests that use it
+    from trainers.paraphraser.translation import RoundTrip
 
 SENTENCES = ("the man saw a red house by the sea .", "a dog ran to the old man and the sea .", "she saw dogs .")
 SIZE, INNER = 16, 24
@@ -70,12 +71,17 @@ def packed(tensors: dict[str, np.ndarray]) -> bytes:
 
 @pytest.fixture(scope="module")
 def trip(tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
+    from trainers.paraphraser.marian import Marian
+    from trainers.paraphraser.translation import RoundTrip
+
     folder = tmp_path_factory.mktemp("models")
     there, back = (Marian(write_model(folder / str(seed), seed)) for seed in (1, 2))
     return RoundTrip(there, back, SENTENCES * 2)
 
 
 def test_tensors(tmp_path: Path) -> None:
+    from trainers.paraphraser.marian import read_tensors
+
     file = tmp_path / "model.bin"
     values = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     file.write_bytes(packed({"Wemb": values, "a_W1": values, "a_b1": values[:1]}))
@@ -84,6 +90,9 @@ def test_tensors(tmp_path: Path) -> None:
 
 
 def test_faults(tmp_path: Path) -> None:
+    from trainers.paraphraser.marian import Marian, read_tensors
+    from trainers.paraphraser.translated_pairs import PACKAGE
+
     with pytest.raises(UserError, match="has no model"):
         Marian(tmp_path)
     (tmp_path / "model.x.bin").write_bytes(b"\1" + b"\0" * 40)
@@ -97,6 +106,8 @@ def test_faults(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_candidates_have_no_banned_word(trip: RoundTrip) -> None:
+    from trainers.paraphraser.translation import Span
+
     spans = [Span(0, 14, 25), Span(0, 4, 11), Span(1, 16, 27), Span(2, 8, 12), Span(0, 0, 7)]
     found = trip.candidates(SENTENCES, spans)
     assert not found[-1], "nothing is before the first word"
@@ -108,6 +119,8 @@ def test_candidates_have_no_banned_word(trip: RoundTrip) -> None:
 
 
 def test_candidates_do_not_depend_on_the_batch(trip: RoundTrip) -> None:
+    from trainers.paraphraser.translation import Span
+
     span = Span(1, 16, 27)
     together = trip.candidates(SENTENCES, [Span(0, 14, 25), span])[1]
     alone = trip.candidates(SENTENCES[1:2], [span._replace(sentence=0)])[0]
@@ -117,6 +130,8 @@ def test_candidates_do_not_depend_on_the_batch(trip: RoundTrip) -> None:
 
 def test_a_constituent_is_as_likely_as_itself(trip: RoundTrip, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the ban the constituent itself is among the candidates, with no gain."""
+    from trainers.paraphraser.translation import Span
+
     monkeypatch.setattr("trainers.paraphraser.translation._ban", lambda phrase: lambda word: False)
     monkeypatch.setattr("trainers.paraphraser.translation._LEAST", -1e6)
     monkeypatch.setattr("trainers.paraphraser.translation._LEAST_WITH_NEXT", -1e6)
@@ -139,10 +154,15 @@ def test_a_constituent_is_as_likely_as_itself(trip: RoundTrip, monkeypatch: pyte
     ],
 )
 def test_fits(phrase: str, candidate: str, gain: float, after: float, fit: bool) -> None:
+    from trainers.paraphraser.translated_pairs import fits
+    from trainers.paraphraser.translation import Found
+
     assert fits(phrase, candidate, Found(candidate, gain, after)) == fit
 
 
 def test_new_constituents() -> None:
+    from trainers.paraphraser.translated_pairs import Sentence, _new
+
     text = "during their life cycle dogs saw the red sea and cats"
     places = ["their life cycle", "during their life cycle", "saw the red sea", "dogs", "cats", "the red sea"]
     spans = tuple((text.index(each), text.index(each) + len(each), "NP") for each in places)
@@ -154,6 +174,10 @@ def test_new_constituents() -> None:
 
 @pytest.mark.heavy
 def test_the_models_of_the_package(tmp_path: Path) -> None:
+    from trainers.paraphraser.marian import Marian
+    from trainers.paraphraser.translated_pairs import BACK, PACKAGE, THERE
+    from trainers.paraphraser.translation import RoundTrip, Span, translated
+
     place = unpacked(PACKAGE, None, tmp_path)
     there, back = Marian(place / THERE), Marian(place / BACK)
     text = "The children were playing happily in the garden."

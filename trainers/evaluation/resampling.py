@@ -46,11 +46,16 @@ class Difference(NamedTuple):
 
 
 def spread(measure: Measure, seeds: Sequence[Columns], *, draws: int = DRAWS) -> Spread:
-    """The scores of a model by its items of each seed, times the scale of the measure."""
+    """The scores of a model by its items of each seed, times the scale of the measure.
+
+    The interval is moved by how far the mean of the draws is from the score: clusters are matched with labels in each
+    draw again, so at chance level all draws are above the score.
+    """
     found = [measure.scale * measure.score(items) for items in seeds]
     mean = math.fsum(found) / len(found)
     deviation = float(np.std(found, ddof=1)) if len(found) > 1 else None
-    low, high = np.percentile(drawn_scores(measure, [seeds], draws=draws)[0], INTERVAL)
+    drawn = drawn_scores(measure, [seeds], draws=draws)[0]
+    low, high = np.percentile(drawn, INTERVAL) + mean - drawn.mean()
     return Spread(tuple(found), mean, deviation, float(low), float(high))
 
 

@@ -92,7 +92,7 @@ class Results:
             pa.table({_SEED: pa.array([seed] * len(items[ITEM]), pa.int32()), **_arrow(items)})
             for seed, items in zip(made_from.seeds or (0,), outcome.items, strict=True)
         ]
-        said = {"made_from": made_from._asdict(), "read": dict(outcome.read)}
+        said: dict[str, Any] = {"made_from": made_from._asdict(), "read": dict(outcome.read)}
         said |= {"remarks": list(outcome.remarks), "notes": list(notes)}
         table = pa.concat_tables(tables)
         table = table.replace_schema_metadata({_KEY: json.dumps(said, ensure_ascii=False)})

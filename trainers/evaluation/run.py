@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from schemas.errors import UserError
-from trainers.evaluation.model import Model
+from trainers.evaluation.model import FoundModel
 from trainers.evaluation.options import Evaluation
 from trainers.evaluation.published import groups, models, nearest, shown
 from trainers.evaluation.resampling import difference, spread
@@ -29,15 +29,6 @@ from trainers.evaluation.task import Setting, Task
 from transforms.reports.figures import duration
 
 OUTPUT = Path("out/evaluation")
-
-
-class Candidate(Protocol):
-    """A model that was found, before it is loaded. `identity`: what its vectors depend on, as JSON."""
-
-    name: str
-    identity: Mapping[str, Any]
-
-    def load(self) -> Model: ...
 
 
 class Shown(Protocol):
@@ -62,7 +53,7 @@ class _Finished(NamedTuple):
 
 def evaluate(
     chosen: Evaluation,
-    find: Callable[[str, bool], Candidate],
+    find: Callable[[str, bool], FoundModel],
     progress: Shown,
     tasks: Mapping[str, Task],
 ) -> Report:
@@ -75,7 +66,7 @@ def evaluate(
         raise UserError(f"--published {chosen.published}: no such model; there are {', '.join(models())}")
     known = is_results(chosen.model)
     if known:
-        output, missing = Path(chosen.model), {}
+        output, missing = Path(chosen.model), dict[str, str]()
         names = _of_results(Results(output), wanted, tasks)
     else:
         names, missing = _there(chosen, wanted, tasks)
@@ -122,7 +113,8 @@ def _there(
         raise UserError("--data: has to be given; docs/evaluation.md describes the folder of the evaluation sets")
     if not chosen.data.is_dir():
         raise UserError(f"{chosen.data}: no such folder; give the folder of the evaluation sets (docs/evaluation.md)")
-    names, missing = [], {}
+    names: list[str] = []
+    missing: dict[str, str] = {}
     for name in wanted if wanted is not None else tasks:
         lacks = [pattern for pattern, paths in files_below(chosen.data, tasks[name].files) if not paths]
         if not lacks:
@@ -151,7 +143,7 @@ def _of_results(results: Results, wanted: Sequence[str] | None, tasks: Mapping[s
 
 def _finished(
     results: Results,
-    candidate: Candidate | None,
+    candidate: FoundModel | None,
     names: Sequence[str],
     chosen: Evaluation,
     tasks: Mapping[str, Task],
@@ -168,7 +160,7 @@ def _finished(
 
 def _compute(
     results: Results,
-    candidate: Candidate,
+    candidate: FoundModel,
     names: Sequence[str],
     chosen: Evaluation,
     tasks: Mapping[str, Task],

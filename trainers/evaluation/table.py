@@ -147,10 +147,7 @@ class _Notes:
         return f" [{', '.join(map(str, numbers))}]" if numbers else ""
 
     def _of(self, row: Row) -> list[str]:
-        remarks = (
-            [f"not comparable with what is published: {each}" for each in row.remarks] if row.beside else row.remarks
-        )
-        return [*remarks, *row.notes]
+        return [*(f"not as published: {each}" for each in row.remarks), *row.notes]
 
 
 def _cells(rows: Sequence[Row], notes: _Notes) -> Iterator[tuple[str, ...]]:

@@ -12,6 +12,9 @@ from trainers.evaluation.model import F32, Model
 
 F64 = npt.NDArray[np.float64]
 
+_AT_ONCE = 1 << 12
+"""Vectors that are in memory in double precision."""
+
 
 def encoded(model: Model, texts: Sequence[str]) -> F32:
     """[n, dimension] a vector for each text. Each distinct text is encoded once: equal texts have equal vectors.
@@ -19,18 +22,27 @@ def encoded(model: Model, texts: Sequence[str]) -> F32:
     UserError if a vector has a value that is not finite.
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    vectors = model.encode(list(places))
+    vectors = finite(model, list(places), model.encode(list(places)))
+    return vectors if len(places) == len(texts) else vectors[[places[text] for text in texts]]
+
+
+def finite(model: Model, texts: Sequence[str], vectors: F32) -> F32:
+    """The vectors of these texts. UserError if one of them has a value that is not finite."""
     broken = ~np.isfinite(vectors).all(axis=1)
     if broken.any():
-        text = list(places)[int(np.argmax(broken))]
+        text = texts[int(np.argmax(broken))]
         raise UserError(f"{model.name}: the vector of {text!r} is not finite: give a model that has been trained")
-    return vectors[[places[text] for text in texts]]
+    return vectors
 
 
 def unit(vectors: F32) -> F32:
     """[n, d] the vectors at length 1, so that their products are cosines; a vector of zeros stays as it is."""
-    lengths = np.sqrt(products(vectors, vectors))
-    return np.divide(vectors, lengths[:, None], out=np.zeros(vectors.shape), where=lengths[:, None] > 0).astype("f4")
+    found = np.zeros(vectors.shape, np.float32)
+    for start in range(0, len(vectors), _AT_ONCE):
+        part = vectors[start : start + _AT_ONCE]
+        lengths = np.sqrt(products(part, part))[:, None]
+        np.divide(part, lengths, out=found[start : start + _AT_ONCE], where=lengths > 0, casting="same_kind")
+    return found
 
 
 def products(one: F32, other: F32) -> F64:

@@ -80,11 +80,10 @@ class EpochOrder:
         """The numbers of the row groups of a window."""
         return self.groups[self._first[window] : self._first[window + 1]]
 
-    def window_order(self, window: int) -> I64 | None:
-        """[rows] the rows of a window in their order, counted over its row groups. None: as they are."""
-        if not self._rules.shuffle:
-            return None
-        return permutation(self._edge[window + 1] - self._edge[window], self._key("rows", window))
+    def window_order(self, window: int) -> I64:
+        """[rows] the rows of a window in their order, counted over its row groups."""
+        size = self._edge[window + 1] - self._edge[window]
+        return permutation(size, self._key("rows", window)) if self._rules.shuffle else np.arange(size)
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
         """Positions [start, stop) of the order."""

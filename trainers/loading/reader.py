@@ -24,10 +24,23 @@ class Plan(NamedTuple):
     sources: I64 | None
 
 
-class _Window(NamedTuple):
+class _Name(NamedTuple):
+    """Which window."""
+
     source: int
     epoch: int
     window: int
+
+
+class _Window(NamedTuple):
+    """The rows of a window as they are in the files, and their order."""
+
+    rows: pa.Table
+    order: pa.Int64Array
+
+    def table(self, start: int, stop: int) -> pa.Table:
+        """Rows [start, stop) of the order. They are copied, so that who keeps a batch does not keep a window."""
+        return self.rows.take(self.order.slice(start, stop - start))
 
 
 class _Lane(NamedTuple):
@@ -46,11 +59,11 @@ class Reader:
         self._sources, self._orders, self._prefetch = sources, orders, prefetch
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="loader")
         self._files = Files()
-        self._windows: dict[_Window, Future[pa.Table]] = {}
-        self._users: Counter[_Window] = Counter()  # lanes that are in a window, or will be
-        self._unused: set[_Window] = set()  # windows from which nothing has been given
-        self._planned_in: dict[_Lane, _Window] = {}
-        self._given_in: dict[_Lane, _Window] = {}
+        self._windows: dict[_Name, Future[_Window]] = {}
+        self._users: Counter[_Name] = Counter()  # lanes that are in a window, or will be
+        self._unused: set[_Name] = set()  # windows from which nothing has been given
+        self._planned_in: dict[_Lane, _Name] = {}
+        self._given_in: dict[_Lane, _Name] = {}
 
     def batches(self, plans: Iterable[Plan]) -> Iterator[pa.Table]:
         """The rows of each plan."""
@@ -77,7 +90,7 @@ class Reader:
         """Have the windows of a plan read."""
         for source, pieces in enumerate(plan.pieces):
             for piece in pieces:
-                lane, window = _Lane(source, piece.lane), _Window(source, piece.epoch, piece.window)
+                lane, window = _Lane(source, piece.lane), _Name(source, piece.epoch, piece.window)
                 if self._planned_in.get(lane) == window:
                     continue
                 self._planned_in[lane] = window
@@ -87,25 +100,24 @@ class Reader:
                     self._windows[window] = self._pool.submit(self._read, self._sources[source], order, piece.window)
                     self._unused.add(window)
 
-    def _read(self, source: Source, order: EpochOrder, window: int) -> pa.Table:
-        """The rows of a window in their order; in the thread."""
+    def _read(self, source: Source, order: EpochOrder, window: int) -> _Window:
+        """In the thread."""
         found = [
             batch
             for number in order.window_groups(window)
             for batch in self._files.read(source.groups[number], source.schema)
         ]
-        table = pa.Table.from_batches(found, source.schema).combine_chunks()
-        rows = order.window_order(window)
-        return table if rows is None else table.take(rows)
+        rows = pa.Table.from_batches(found, source.schema).combine_chunks()
+        return _Window(rows, _numbers(order.window_order(window)))
 
     def _table(self, plan: Plan) -> pa.Table:
         found: list[pa.Table] = []
         for source, pieces in enumerate(plan.pieces):
             for piece in pieces:
-                lane, window = _Lane(source, piece.lane), _Window(source, piece.epoch, piece.window)
+                lane, window = _Lane(source, piece.lane), _Name(source, piece.epoch, piece.window)
                 if self._given_in.get(lane) != window:
                     self._go_on(lane, window)
-                found.append(self._windows[window].result().slice(piece.start, piece.stop - piece.start))
+                found.append(self._windows[window].result().table(piece.start, piece.stop))
         if len(found) == 1:
             return found[0]
         if not found:
@@ -116,9 +128,9 @@ class Reader:
         # The rows are in order of their sources.
         places = np.empty(len(plan.sources), np.int64)
         places[np.argsort(plan.sources, kind="stable")] = np.arange(len(places))
-        return table.take(places)
+        return table.take(_numbers(places))
 
-    def _go_on(self, lane: _Lane, window: _Window) -> None:
+    def _go_on(self, lane: _Lane, window: _Name) -> None:
         """A lane goes on to its next window. The one before is dropped if no other lane is in it."""
         self._unused.discard(window)
         before, self._given_in[lane] = self._given_in.get(lane), window
@@ -126,3 +138,8 @@ class Reader:
             self._users[before] -= 1
             if not self._users[before]:
                 del self._users[before], self._windows[before]
+
+
+def _numbers(numbers: I64) -> pa.Int64Array:
+    """As an Arrow array. `pa.array` would import pandas first, which takes seconds."""
+    return pa.Int64Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])

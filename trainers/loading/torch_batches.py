@@ -50,8 +50,8 @@ class TorchBatches(IterableDataset[Any]):
         self._loaded: WorkerState | None = None
 
     def __len__(self) -> int:
-        """The batches of this rank in a pass, of all workers together."""
-        return len(self._loader)
+        """The batches of a whole epoch on this rank, of all workers together."""
+        return self._loader.steps()
 
     def __iter__(self) -> Iterator[Any]:
         worker, workers = _worker()
@@ -79,10 +79,11 @@ class TorchBatches(IterableDataset[Any]):
             given = checked(WorkerState, state)
         except ValueError as error:
             raise UserError(f"the state of a worker: {error}; give what state_dict() gave") from None
-        if (given["worker"], given["workers"]) != _worker():
+        worker, workers = _worker()
+        if (given["worker"], given["workers"]) != (worker, workers):
             raise UserError(
-                f"the state of a worker: of worker {given['worker']} of {given['workers']}, and this is {_worker()}; "
-                "give as many workers, or go on with the loader's own state"
+                f"the state of a worker: of worker {given['worker']} of {given['workers']}, and this is {worker} of "
+                f"{workers}; give as many workers, or go on with the loader's own state"
             )
         self._loader.position_in(given["loader"])
         self._loaded = given

@@ -17,23 +17,26 @@ def load_encoder(
     precision: str = "float32",
     pooling: str = "",
     layers: Sequence[int] = (),
+    raw: bool = False,
     asked: str = "--encoder",
 ) -> Encoder:
     """An encoder: a folder, or a name on the hub.
 
     UserError, which begins with the option that asked for it, if it, or a library, is missing.
-    `pooling` is used instead of the model's own, and the mean of `layers` (0: the embeddings) instead of the last one.
+    `pooling` is used instead of the model's own, and the mean of `layers` (0: the embeddings) instead of the last one;
+    `raw`: the vectors do not get length 1.
     Unless the model has modules that only sentence-transformers can run, the encoder is a `SpanEncoder`.
     """
     files = find_encoder(name, asked=asked)
     identity = encoder_identity(name, asked=asked)
-    if not files.pooling and (pooling or layers):
-        raise UserError(f"{asked} {name}: has modules of its own, so it has no --pooling and no --layers to choose")
+    if not files.pooling and (pooling or layers or raw):
+        raise UserError(f"{asked} {name}: has modules of its own, so --pooling, --layers and --raw do not apply")
+    files = files._replace(pooling=pooling or files.pooling, normalised=files.normalised and not raw)
     module = importlib.import_module("transforms.encoders.transformers_encoders")
     given = {"prefix": prefix, "precision": precision}
     try:
         encoder: Encoder = (
-            module.TorchEncoder(files._replace(pooling=pooling or files.pooling), identity, layers=layers, **given)
+            module.TorchEncoder(files, identity, layers=layers, **given)
             if files.pooling
             else module.WrappedEncoder(files, identity, **given)
         )

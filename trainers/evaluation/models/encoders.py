@@ -37,6 +37,7 @@ def find(name: str, options: ModelOptions) -> FoundModel:
         raise UserError(f"{error}; other models are {others}") from error
     identity: dict[str, Any] = encoder_identity(name, asked="MODEL")._asdict()
     identity |= {"evaluated": VERSION, "pooling": options.pooling or files.pooling or "its own modules"}
+    identity["normalised"] = files.normalised and not options.raw
     chosen = {"layers": options.layers, "prefix": options.prefix, "precision": options.precision}
     identity |= {each: value for each, value in chosen.items() if value not in (None, "", "float32")}
     if options.mention != "words":
@@ -48,6 +49,7 @@ def find(name: str, options: ModelOptions) -> FoundModel:
             prefix=options.prefix,
             precision=options.precision,
             pooling=options.pooling or "",
+            raw=options.raw,
             layers=layers_of(options.layers) if options.layers else (),
             asked="MODEL",
         )
@@ -83,16 +85,14 @@ class _Kept:
 
 
 class Encoded(Contextless):
-    """An encoder that gives vectors of whole texts. Each distinct text of a call is computed once."""
+    """An encoder that gives vectors of whole texts."""
 
     def __init__(self, name: str, encoder: Encoder, kept: _Kept) -> None:
         self.name, self._encoder, self._kept = name, encoder, kept
         self.dimension = encoder.dimension
 
     def encode(self, texts: Sequence[str]) -> F32:
-        distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-        found = self._kept.get([*distinct], lambda: _in_chunks([*distinct], self._encoder.encode, self.dimension))
-        return found[[distinct[text] for text in texts]]
+        return self._kept.get([*texts], lambda: _in_chunks(texts, self._encoder.encode, self.dimension))
 
 
 class InContext(Encoded):
@@ -103,14 +103,20 @@ class InContext(Encoded):
 
     def __init__(self, name: str, encoder: Encoder, kept: _Kept, masks: int | None) -> None:
         super().__init__(name, encoder, kept)
-        self._masks = masks
+        self._masks, self._empty = masks, 0
 
     def encode_spans(self, passages: Sequence[Passage]) -> F32:
         def compute(some: Sequence[Passage]) -> F32:
             return self._encoder.encode_spans(some, masks=self._masks)
 
         inputs = [[[*tokens], start, end] for tokens, start, end in passages]
-        return self._kept.get(inputs, lambda: _in_chunks(passages, compute, self.dimension))
+        found = self._kept.get(inputs, lambda: _in_chunks(passages, compute, self.dimension))
+        self._empty += int((~found.any(axis=1)).sum())
+        return found
+
+    def remarks(self) -> list[str]:
+        empty, self._empty = self._empty, 0
+        return [f"{empty:,} mentions without a sub-token: vectors of zeros"] if empty else []
 
 
 def _in_chunks(inputs: Sequence[T], compute: Callable[[Sequence[T]], F32], dimension: int) -> F32:

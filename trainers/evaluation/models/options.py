@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from schemas.options import BadValue, count, option
-from transforms.encoders.files import POOLINGS
-from transforms.encoders.options import PRECISIONS
+from transforms.encoders.options import POOLINGS, PRECISIONS
 
 MENTIONS = ("words", "mask", "masks")
 
@@ -49,6 +48,11 @@ class ModelOptions:
         choices=tuple(POOLINGS.values()),
         help="of a transformer, how the vectors of its tokens become one",
         unset="as the model's folder says, else mean",
+    )
+    raw: bool = option(
+        False,
+        help="of a transformer, its pooled vectors as they are, although its folder says to make their lengths 1",
+        more="PEARL's code evaluates E5 so",
     )
     prefix: str = option("", metavar="TEXT", help='of an encoder, put before each text, such as "query: "')
     precision: str = option("float32", choices=PRECISIONS, help="the arithmetic of an encoder")

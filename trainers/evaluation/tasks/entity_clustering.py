@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from trainers.evaluation.annotated import (
     BC5CDR_TYPES,
     CONLL_TYPES,
@@ -24,6 +22,7 @@ from trainers.evaluation.clustering import clustered
 from trainers.evaluation.measures import nmi_of
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import Measure, Outcome, Setting, Task
+from trainers.evaluation.vectors import encoded
 
 WNUT17_TYPES = {"person": PERSON, "location": LOCATION, "corporation": ORGANIZATION, "group": ORGANIZATION}
 CORPORA = (
@@ -40,8 +39,8 @@ CORPORA = (
 def run(corpus: Corpus, model: Model, setting: Setting) -> Outcome:
     """Each mention counts, a phrase that is repeated too; phrases keep their case, vectors their lengths."""
     found = corpus.mentions(setting.data)
-    phrases, place = np.unique([mention.phrase for mention in found.mentions], return_inverse=True)
-    return clustered(found, model.encode(phrases.tolist())[place], corpus.kinds, setting)
+    vectors = encoded(model, [mention.phrase for mention in found.mentions])
+    return clustered(found, vectors, corpus.kinds, setting)
 
 
 TASKS = tuple(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from trainers.evaluation.annotated import (
     BC5CDR_TYPES,
     CONLL_TYPES,
@@ -21,8 +19,8 @@ from trainers.evaluation.clustering import clustered
 from trainers.evaluation.measures import matched_of, nmi_of
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import Measure, Outcome, Setting, Task
+from trainers.evaluation.vectors import finite, unit
 
-TINY = np.float32(1e-12)  # a vector of zeros stays one
 PARTS = ("train", "dev", "test")
 WNUT17_TYPES = {each: each for each in ("person", "location", "corporation", "group", "creative-work", "product")}
 CORPORA = (
@@ -37,9 +35,9 @@ CORPORA = (
 def run(corpus: Corpus, model: Model, setting: Setting) -> Outcome:
     """Vectors are brought to length 1; each mention has its own."""
     found = corpus.mentions(setting.data)
-    vectors = model.encode_spans([mention.passage for mention in found.mentions])
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    outcome = clustered(found, vectors / np.maximum(lengths, TINY), corpus.kinds, setting)
+    phrases = [mention.phrase for mention in found.mentions]
+    vectors = finite(model, phrases, model.encode_spans([mention.passage for mention in found.mentions]))
+    outcome = clustered(found, unit(vectors), corpus.kinds, setting)
     if model.contextual:
         return outcome
     return outcome._replace(remarks=[*outcome.remarks, "vectors of phrases without their sentences"])

@@ -14,11 +14,11 @@ from schemas.dataset import Dataset
 from schemas.errors import UserError
 from schemas.manifest import MANIFEST, SPLITS
 from trainers.evaluation.classifier import FEWEST, I64, Parts, classify, split
+from trainers.evaluation.files import text_of
 from trainers.evaluation.measures import mean_of
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import ITEM, Measure, Outcome, Setting, Task
 
-RECORD = "LabelledPair"
 LABELS = {"neg": 0, "pos": 1}
 
 
@@ -49,15 +49,12 @@ class PairSet(NamedTuple):
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a JSON file as the papers have it: an array of [phrase, other, "pos" or "neg", ...]."""
-    where = "docs/evaluation.md"
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; {where} says where it comes from") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: is no JSON ({error}); {where} shows the format") from error
+        rows = json.loads(text_of(path))
+    except ValueError as error:
+        raise UserError(f"{path}: is no JSON ({error}); docs/evaluation.md shows the format") from error
     if not isinstance(rows, list):
-        raise UserError(f"{path}: is no array of pairs; {where} shows the format")
+        raise UserError(f"{path}: is no array of pairs; docs/evaluation.md shows the format")
     return list(_pairs(path, rows))
 
 
@@ -75,12 +72,11 @@ def _pairs(path: Path, rows: list[object]) -> Iterator[Pair]:
 
 
 def read_dataset(folder: Path) -> list[list[Pair]]:
-    """The pairs of a dataset of label-pairs, by split; one list if it has not three splits. UserError if it is none."""
+    """The pairs of a dataset of label-pairs, by split; one list if it has not three splits."""
     dataset = Dataset.open(str(folder))
-    if dataset.manifest.record != RECORD:
-        raise UserError(
-            f"{folder}: is a dataset of {dataset.manifest.record}, not of {RECORD}; make one with label-pairs"
-        )
+    if not {*Pair._fields} <= {*dataset.manifest.schema.names}:
+        wanted = ", ".join(Pair._fields)
+        raise UserError(f"{folder}: its rows have not the columns {wanted}; give a dataset of label-pairs")
     splits = [
         [
             Pair(*row)

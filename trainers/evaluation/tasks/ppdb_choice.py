@@ -11,7 +11,8 @@ from trainers.evaluation.task import Outcome, Setting, Task
 from trainers.evaluation.tasks.turney import MEASURES, is_first
 from trainers.evaluation.vectors import encoded, products, unit
 
-FOLDER, SPLIT, RECORD = "ppdb_choice", "test", "ContrastPair"
+FOLDER, SPLIT = "ppdb_choice", "test"
+COLUMNS = ("phrase", "paraphrase", "contrasts")
 PAIRS, CONTRASTS = 40_617, 99
 """Of the paper: a tenth of 406,170 pairs."""
 
@@ -24,11 +25,11 @@ def run(model: Model, setting: Setting) -> Outcome:
     The vectors of all distinct texts are in memory.
     """
     dataset = Dataset.open(str(setting.data / FOLDER))
-    if dataset.manifest.record != RECORD:
+    if not {*COLUMNS} <= {*dataset.manifest.schema.names}:
         raise UserError(f"{dataset.folder}: has {dataset.manifest.record}: give what phrasemill contrast-pairs writes")
     rows = [
         [row["phrase"], row["paraphrase"], *row["contrasts"]]
-        for table in dataset.tables(SPLIT)
+        for table in dataset.tables(SPLIT, columns=COLUMNS)
         for row in table.to_pylist()
     ]
     if not rows:
