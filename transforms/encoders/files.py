@@ -10,17 +10,11 @@ from typing import Any, NamedTuple
 
 from schemas.errors import UserError
 from transforms.encoders.interface import EncoderIdentity
+from transforms.encoders.options import POOLINGS
 from transforms.hub import locate_model, sha256_of_model
 
 VERSION = 1
 """The version of our own code for encoders, raised by hand when its output changes."""
-
-POOLINGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_max_tokens": "max",
-}
-"""What we pool ourselves, by the names that sentence-transformers has for it."""
 
 
 class EncoderFiles(NamedTuple):

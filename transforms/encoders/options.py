@@ -9,6 +9,13 @@ from schemas.options import option
 
 PRECISIONS = ("float32", "bfloat16")
 
+POOLINGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+}
+"""What we pool ourselves, by the names that sentence-transformers has for it."""
+
 
 @dataclass(frozen=True)
 class EncoderOptions:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from schemas.options import BadValue, count, option
-from transforms.encoders.files import POOLINGS
-from transforms.encoders.options import PRECISIONS
+from transforms.encoders.options import POOLINGS, PRECISIONS
 
 MENTIONS = ("words", "mask", "masks")
 
