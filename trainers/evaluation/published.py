@@ -140,7 +140,7 @@ _LIKE = (
     (r"e5.*base", "E5-base"),
     (r"e5", "E5-small"),
     (r"minilm|mpnet|sbert|sentence|bert|bge|gte", "Sentence-BERT"),
-    (r"vec|glove|fasttext|\.txt|\.bin", "FastText"),
+    (r"vec|glove|fasttext|spacy|core-web|\.txt|\.bin", "FastText"),
 )
 """Which published model is the nearest to one of a name: the first pattern that is found in it."""
 
