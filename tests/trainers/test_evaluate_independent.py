@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,8 +94,12 @@ def by_gensim(path: Path) -> Encode:
 
     vectors = KeyedVectors.load_word2vec_format(str(path), binary=True)
 
+    def parts(text: str) -> list[str]:
+        found = [[word] if word in vectors else re.findall(r"\w+", word) for word in text.lower().split()]
+        return [part for each in found for part in each if part in vectors]
+
     def encode(texts: list[str]) -> Vectors:
-        words = {text: [word for word in text.lower().split() if word in vectors] for text in texts}
+        words = {text: parts(text) for text in texts}
         zero = np.zeros(vectors.vector_size)
         return {
             text: vectors.get_mean_vector(some, pre_normalize=False).astype(float) if some else zero
