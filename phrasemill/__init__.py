@@ -16,17 +16,30 @@ if TYPE_CHECKING:
     from schemas.dataset import Dataset
     from schemas.dataset_checks import check_dataset
     from schemas.errors import UserError
+    from trainers.data import Loader, Source, torch_dataset
     from transforms.parsing.registry import load_parser
 
     __version__: str
 
-__all__ = ["Dataset", "UserError", "__version__", "check_dataset", "load_parser"]
+__all__ = [
+    "Dataset",
+    "Loader",
+    "Source",
+    "UserError",
+    "__version__",
+    "check_dataset",
+    "load_parser",
+    "torch_dataset",
+]
 
 _PLACES = {
     "Dataset": "schemas.dataset",
+    "Loader": "trainers.data",
+    "Source": "trainers.data",
     "UserError": "schemas.errors",
     "check_dataset": "schemas.dataset_checks",
     "load_parser": "transforms.parsing.registry",
+    "torch_dataset": "trainers.data",
 }
 
 

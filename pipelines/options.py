@@ -164,11 +164,15 @@ class DatasetInput(InputOptions):
     def find(self) -> Given:
         from pipelines import corpus
         from transforms.decontamination.files import EVALUATION_FORMATS
+        from transforms.sources.inputs import InputError
 
         found = corpus.given(self.input)
         if found.raw is not None:
             raise UserError(f"--input {self.input[0]}: is no phrasemill dataset; give a finished one")
-        sets = corpus.given(self.evaluation, formats=EVALUATION_FORMATS)
+        try:
+            sets = corpus.given(self.evaluation, formats=EVALUATION_FORMATS)
+        except InputError as error:  # which names an option that is not there
+            raise UserError(f"--evaluation: {str(error).replace(' (--input-format)', '')}") from None
         if sets.raw is None:
             raise UserError(f"--evaluation {self.evaluation[0]}: is a dataset; give its files, such as data/*.parquet")
         return found._replace(raw=sets.raw)

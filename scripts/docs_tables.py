@@ -6,6 +6,7 @@
 A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command or tool, or "every command", and
 groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
 `<!-- commands -->`, and `<!-- end -->`.
+`<!-- columns: overlaps -->` is that of a side table,
 `<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has. `<!-- kinds -->` has
 every kind, and `<!-- options: others -->` every option that no other table has, so that new ones are in the docs.
 """
@@ -22,7 +23,7 @@ import pyarrow as pa
 from pipelines.__main__ import commands as all_commands
 from pipelines.__main__ import tools
 from schemas.commands import name_of
-from schemas.kinds import KINDS
+from schemas.kinds import KINDS, SIDES
 from schemas.options import Option, options_of
 
 COMMANDS = all_commands()
@@ -72,7 +73,7 @@ def columns(of: str) -> Iterator[Sequence[str]]:
     record, _, other = of.partition(" beyond ")
     known = KINDS[other].schema.names if other else []
     yield "column", "type", "meaning"
-    for field in KINDS[record].schema:
+    for field in KINDS[record].schema if record in KINDS else SIDES[record]:
         if field.name not in known:
             yield f"`{field.name}`", _type(field.type), field.metadata[b"description"].decode()
 

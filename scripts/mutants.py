@@ -245,6 +245,38 @@ start + len(anchor), title => start + len(anchor) + 1, title
 @ transforms/sources/wikipedia.py tests/sources/test_wikipedia.py
 # pages that begin after a segment are read with it
 if begin < 0 or (self._last is not None and self._position + begin >= self._last): => if begin < 0:
+@ trainers/loading/order.py tests/trainers/test_loader_order.py
+# the lanes of the loader's order do not begin where the one before ends
+place = lane * self._lane_rows + turn * run + within => place = lane * self._lane_rows + turn * run
+# each epoch has the same order
+self._rules.seed, self._source, self._epoch, *what => self._rules.seed, self._source, *what
+# a mixture forgets which rows of a block came before
+starts = [first * quota + int(n) for => starts = [first * quota for
+# the last step is not shared out evenly
+yield first + rest * turn.rank // turn.ranks, first + rest => yield first, first + rest
+# a worker gives the batches of another turn
+for batch in range(turn.worker, number, turn.workers): => for batch in range(turn.worker % 2, number, turn.workers):
+# a rank has a batch more than another
+return whole + (rest > 0 and last != "drop") => return whole + (rest >= batch_size and last != "drop")
+@ trainers/data.py tests/trainers/test_loader_order.py
+# a step that is done counts as that of one rank
+rows = min(rows + self.batch_size * self.ranks, self.rows) => rows = min(rows + self.batch_size, self.rows)
+# set_epoch goes back to the first row of the epoch where the loader is
+if epoch != self.position.epoch: => if True:
+# the step that is filled up goes on after the epoch
+part = self._mix.part(epoch * self.rows + first, => part = self._mix.part(epoch * self.rows + start,
+@ trainers/loading/reader.py tests/trainers/test_loader_files.py
+# windows are kept when the last lane has left them
+if not self._users[before]: => if False:
+# a window is dropped though another lane is in it
+self._users[before] -= 1 => self._users[before] = 0
+# the rows of a mixture come source by source
+return table.take(_numbers(places)) => return table
+@ trainers/loading/sources.py tests/trainers/test_loader_files.py
+# a shard of another size is read
+if sizes[shard.path] != shard.bytes: => if False:
+# a state goes on with files whose row groups differ
+[file.shard.sha256 if file.shard else [file.name, footer.bytes], footer.rows] => [file.name]
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -39,11 +40,13 @@ LOADING = (
     "negatives/test_neighbours.py",
     "paraphrase",
     "parsing/test_benepar_parser.py",
+    "parsing/test_identities.py",
     "parsing/test_stanza_parser.py",
     "pipelines/test_mine_negatives.py",
     "pipelines/test_mine_pairs.py",
     "pipelines/test_paraphrase.py",
     "schemas/test_check_neighbours.py",
+    "test_examples.py",
     "trainers",
 )
 
@@ -61,6 +64,7 @@ def pytest_collection_finish() -> None:
     """Refuses what every process would import to collect the tests."""
     if loaded := ", ".join(sorted(LARGE & set(sys.modules))):
         raise pytest.UsageError(f"{loaded}: a test module imports it: import it inside the tests that use it")
+    gc.freeze()  # what is there now stays; a collection of garbage would go through it each time
 
 
 @pytest.fixture(scope="session")

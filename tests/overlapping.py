@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from transforms.decontamination.options import OverlapRules
 
 
+@functools.lru_cache(1 << 12)
 def words(text: str) -> list[str]:
     text = re.sub(r" (n['\u2019]t)\b", r"\1", unicodedata.normalize("NFC", text).lower())
     return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in text).split()

@@ -224,7 +224,7 @@ RULES = st.builds(
 )
 
 
-@examples(80)
+@examples(40)
 @given(SHARDS, RULES, st.sampled_from([0, 0.5]))
 def test_pairs_are_those_of_the_rules(shards, rules, rate):
     found, wanted = chosen(shards, rules, rate=rate), expected(shards, rules, rate=rate)
@@ -461,7 +461,7 @@ def test_one_title_in_two_sources_is_two_entities():
     ] == [1, 2]
 
 
-@examples(60)
+@examples(30)
 @given(SHARDS, RULES, st.randoms(use_true_random=False))
 def test_parts_may_go_first(shards, rules, random):
     every = members(shards, rules).combine_chunks()

@@ -59,7 +59,7 @@ ROW = st.tuples(HALF, HALF, st.text(max_size=2), st.integers(-2, 2))
 FILES = st.lists(st.lists(ROW, max_size=12), max_size=5)
 
 
-@examples(40)
+@examples(20)
 @given(files=FILES, ranges=st.integers(1, 9))
 def test_rows_come_out_once_in_order_of_key_then_of_files(tmp_path_factory, files, ranges):
     folder, names = written(tmp_path_factory.mktemp("exchange"), [table(rows) for rows in files], ranges)

@@ -97,7 +97,6 @@ CASES = {
     "pairs-mentions": ("--shared-words=5",),
     "pairs-aliases": (),
     "pairs": ("--shared-words=5", "--min-words=1"),
-    "masked": ("--shared-words=5",),
     "phrase-pairs": (),
     "chosen": (),
     "augmentations": (),
@@ -207,12 +206,14 @@ def test_kinds_whose_rows_depend_on_each_other(given, sets, tmp_path, capsys, na
         ("{phrases}", "{here}/labels.txt", "labels.txt: has no text of 2 words or more .read as lines.; leave it out"),
         ("{phrases}", "{phrases}", "--evaluation .*: is a dataset; give its files, such as data/.*parquet"),
         ("{here}/labels.txt", "{here}/labels.txt", "--input .*labels.txt: is no phrasemill dataset; give a finished"),
+        ("{phrases}", "{here}/x.bin", "--evaluation: .*x.bin' begins with .* the formats are parquet, .*, lines$"),
         ("{phrases}", "{here}/cut.json", "cut.json: cannot be read as json .*: fetch it again"),
-        ("{phrases}", "{here}/all.txt", "no phrases .*evaluation text .*--evaluation, --min-words"),
+        ("{phrases}", "{here}/all.txt", "no phrases are left .* as evaluation_text .--evaluation, --min-words"),
     ],
 )
 def test_errors(given, tmp_path, capsys, input_, evaluation, said):
     (tmp_path / "labels.txt").write_text("0\n1\nphrase\n")
+    (tmp_path / "x.bin").write_bytes(b"\0\1\2\3")
     (tmp_path / "cut.json").write_text('[["old captain", "pos"')
     found = rows(Folder(str(given["contexts-phrases"])))
     (tmp_path / "all.txt").write_text("".join(f"{row['phrase']}\n" for row in found) + "old captain\n")

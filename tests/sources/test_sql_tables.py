@@ -201,7 +201,7 @@ def escaped(text: str) -> str:
 TITLES = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\'\"(),;\n\0\x1aQ_ "), max_size=12)
 
 
-@examples(60)
+@examples(30)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(1, 10**10), TITLES, TITLES, st.sampled_from("01")), min_size=1), max_size=4

@@ -19,9 +19,10 @@ def test_the_order_is_that_of_the_files_on_a_disk(store: Store, tmp_path: Path) 
         pq.write_table(pa.table({"id": range(part * 300, part * 300 + 300)}), tmp_path / f"{part}.parquet", 40)
         folder.write(f"{part}.parquet", (tmp_path / f"{part}.parquet").read_bytes())
     address = store.address("loader/rows")
+    query = f"?{store.query}" if store.scheme == "s3" else ""
     found = [
         pa.concat_tables(Loader(Source.open(place), batch_size=64, window=80, lanes=2, run=32))
-        for place in (tmp_path, address, [f"{address}/0.parquet", f"{address}/1.parquet"])
+        for place in (tmp_path, address, [f"{address}/0.parquet", f"{address}/1.parquet{query}"])
     ]
     assert found[0].num_rows == 600
     assert found[0] == found[1] == found[2]

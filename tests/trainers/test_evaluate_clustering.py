@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from schemas.errors import UserError
-from trainers.evaluation.annotated import Corpus, Sentence, read_columns, read_reversed, read_spans
+from trainers.evaluation.annotated import MIT_MOVIE, Corpus, Sentence, read_columns, read_reversed, read_spans
 from trainers.evaluation.clustering import kmeans
 from trainers.evaluation.measures import Score, matched_of, nmi_of
 from trainers.evaluation.model import F32, Passage
@@ -147,6 +147,22 @@ def test_corpus_without_files_or_mentions(tmp_path: Path) -> None:
         SMALL.mentions(tmp_path)
     path = tmp_path / "a" / "train"
     assert str(error.value) == f"{path}: 1 mentions for 2 clusters; give files with more mentions"
+
+
+def test_mentions_of_mit_movie(tmp_path: Path) -> None:
+    (tmp_path / "mit_movie").mkdir()
+    (tmp_path / "mit_movie" / "engtest.bio").write_text(
+        "O\tdid\nB-DIRECTOR\torson\nI-DIRECTOR\twelles\nO\tmake\nB-TITLE\tcitizen\nI-TITLE\tkane\n\n"
+        "B-YEAR\t1941\nO\twith\nB-ACTOR\tjoseph\nI-ACTOR\tcotten\n"
+    )
+    found = MIT_MOVIE.mentions(tmp_path)
+    assert [(each.phrase, each.type) for each in found.mentions] == [
+        ("orson welles", "Person"),
+        ("citizen kane", "Title"),
+        ("joseph cotten", "Person"),
+    ]
+    assert found.read == {"sentences": 2, "mentions": 4, "mentions of other types": 1}
+    assert found.remarks == ["2 of 12,218 sentences"]
 
 
 LABELLED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30).filter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from trainers.evaluation.measures import mean_of
 from trainers.evaluation.models.options import ModelOptions
 from trainers.evaluation.models.registry import find_model
 from trainers.evaluation.options import Evaluation
-from trainers.evaluation.results import Results
+from trainers.evaluation.results import MadeFrom, Results, TaskResult
 from trainers.evaluation.run import evaluate
 from trainers.evaluation.table import as_text
 from trainers.evaluation.task import Measure, Outcome, Task
@@ -279,3 +280,15 @@ def test_the_command(tmp_path, capsys):
     assert json.loads(printed.out)["tasks"]["turney"]["measures"]["accuracy"]["mean"] == 100.0
     assert printed.out == (tmp_path / "out/results.json").read_text()
     assert "1/1 Turney" in printed.err
+
+
+def test_a_missing_extra_is_named(tmp_path, capsys, monkeypatch):
+    columns = {name: np.array(["a", "b"], object) for name in ("item", "type", "sentence")}
+    items = {**columns, "cluster": np.array([0, 1])}
+    made_from = MadeFrom({"name": "random"}, "mention_clustering_conll", 1, {}, (0,))
+    Results(tmp_path).write(TaskResult(made_from, Outcome([items], {"mentions": 2})))
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)  # as if it were not installed
+    assert main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        "error: this needs scipy.optimize: pip install 'phrasemill[evaluate,transformers]'\n"
+    )

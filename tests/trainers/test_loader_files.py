@@ -190,6 +190,13 @@ def test_damage_is_found_before_training(dataset, tmp_path, damage: Callable[[Pa
     assert re.fullmatch(f"{re.escape(str(path))}/?{message}", str(raised.value)), raised.value
 
 
+def test_the_folder_of_a_datasets_files_is_refused(dataset):
+    """Its files are those of all splits."""
+    with pytest.raises(UserError, match=rf"{dataset}/data: has the files .*; give the dataset, {dataset}, and a split"):
+        Source.open(dataset / "data")
+    assert Source.open(dataset / SHARD).rows == 3
+
+
 def test_a_page_that_is_damaged_is_found_when_it_is_read(dataset, tmp_path):
     path = tmp_path / "contexts"
     shutil.copytree(dataset, path)
@@ -221,7 +228,7 @@ def test_a_page_that_is_damaged_is_found_when_it_is_read(dataset, tmp_path):
             {"columns": ["id"]},
             ".*/d.parquet: column 'id' is string, and int32 in .*/a.parquet; convert one of them, or leave it out",
         ),
-        (lambda path: [path / "b.parquet"], {}, ".*/b.parquet: has no rows; choose another split or source"),
+        (lambda path: path / "b.parquet", {}, ".*/b.parquet: has no rows; choose another split or source"),
     ],
 )
 def test_files_that_do_not_fit(files, tmp_path, arrange, options, message):

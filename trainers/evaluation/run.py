@@ -137,7 +137,9 @@ def _of_results(results: Results, wanted: Sequence[str] | None, tasks: Mapping[s
         raise UserError(f"{results}: holds no results; evaluate again with this --output")
     lacks = [each for each in wanted or () if each not in there]
     if lacks:
-        raise UserError(f"{results}: has no results of {', '.join(lacks)}; evaluate that model on them first")
+        raise UserError(
+            f"{results}: has no results of {', '.join(lacks)}; evaluate that model on them, or name others with --tasks"
+        )
     return [each for each in tasks if each in (there if wanted is None else wanted)]
 
 

@@ -81,10 +81,8 @@ class Reader:
                     return
                 yield self._table(planned.popleft())
         finally:
-            for window in self._windows.values():
-                window.cancel()
-            self._pool.submit(self._files.close)
-            self._pool.shutdown(wait=False)
+            self._pool.shutdown(cancel_futures=True)
+            self._files.close()
 
     def _prepare(self, plan: Plan) -> None:
         """Have the windows of a plan read."""

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from schemas.dataset import Dataset
 from schemas.errors import UserError
 from schemas.manifest import Shard, canonical_hash, is_dataset
+from schemas.storage.addresses import is_address, parse
 from schemas.storage.errors import storage_error
 from schemas.storage.folder import Folder
 from schemas.storage.parquet import damaged, parquet_file
@@ -71,22 +73,24 @@ class Source:
         UserError, naming the file and the remedy, if a file is missing, has another size, another number of rows,
         another schema or a damaged footer, or if there is no such column.
         """
-        if isinstance(path, str | os.PathLike):
-            folder = Folder(os.fspath(path))
-            if is_dataset(folder) or not _is_plain(folder):
-                place, files, schema = _dataset_files(folder, split or "train")
-                split = None
-            else:
-                place, schema = str(folder), None
-                files = [File(folder, name) for name in folder.files() if name.endswith(".parquet")]
-        else:
+        schema = None
+        if not isinstance(path, str | os.PathLike):
             if not path:
                 raise UserError("an empty list of files: name at least one .parquet file")
-            files, schema = [_file(os.fspath(each)) for each in path], None
+            files = [_file(os.fspath(each)) for each in path]
             place = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+        elif os.fspath(path).partition("?")[0].endswith(".parquet"):
+            files, place = [_file(os.fspath(path))], os.fspath(path)
+        else:
+            folder = Folder(os.fspath(path))
+            files, place = _plain_files(folder), str(folder)
+            if not files:
+                place, files, schema = _dataset_files(folder, split or "train")
         if schema is None and (split or verify):
             what = f"split {split!r}" if split else "sha256 to verify"
             raise UserError(f"{place}: has no manifest, and so no {what}; leave the option out")
+        if not files:
+            raise UserError(f"{place}: has no rows; choose another split or source")
         if verify:
             _verify(files)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -119,8 +123,14 @@ class _Footer(NamedTuple):
     bytes: int  # of the file
 
 
-def _is_plain(folder: Folder) -> bool:
-    return any(name.endswith(".parquet") for name in folder.files())
+def _plain_files(folder: Folder) -> list[File]:
+    """The Parquet files of a folder that is no dataset."""
+    if is_dataset(folder):
+        return []
+    found = [File(folder, name) for name in folder.files() if name.endswith(".parquet")]
+    if found and is_dataset(whole := folder.joined("..")):
+        raise UserError(f"{folder}: has the files of all splits of a dataset; give the dataset, {whole}, and a split")
+    return found
 
 
 def _dataset_files(folder: Folder, split: str) -> tuple[str, list[File], pa.Schema]:
@@ -139,8 +149,11 @@ def _dataset_files(folder: Folder, split: str) -> tuple[str, list[File], pa.Sche
 
 
 def _file(path: str) -> File:
-    folder, _, name = path.rpartition("/")
-    return File(Folder(folder or "."), name)
+    if not is_address(path):
+        return File(Folder(os.path.dirname(path) or "."), os.path.basename(path))
+    address = parse(path)
+    folder, _, name = address.rest.rpartition("/")
+    return File(Folder(str(address._replace(rest=folder))), unquote(name))
 
 
 def _verify(files: Sequence[File]) -> None:

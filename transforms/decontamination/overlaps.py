@@ -151,8 +151,9 @@ class EvaluationTexts:
         self._rules = rules
         places, found = list[Place](), list[str]()
         for where, text in texts:
-            places.append(where)
-            found.append(text)
+            if len(text.split()) >= rules.min_words:  # most of some files are single words
+                places.append(where)
+                found.append(text)
         given = pa.array(found, pa.string())
         count = pc.count_substring_regex(given, _BETWEEN_BLANKS)
         kept = pc.and_(pc.greater_equal(count, rules.min_words), pc.match_substring_regex(given, r"\pL"))
