@@ -65,7 +65,7 @@ def by_sentence_transformers(folder: Path) -> Encode:
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(1)
-    model = SentenceTransformer(str(folder), device="cpu")
+    model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32})
 
     def encode(texts: list[str]) -> Vectors:
         distinct = sorted({*texts})
@@ -265,7 +265,6 @@ CHECKS: dict[str, tuple[str, Callable[[Encode, Path], float], float]] = {
     "bird": ("Pearson", bird, EXACT),
     "semeval2013_5a": ("accuracy", semeval, 1.0),
     "yago": ("accuracy", retrieval("yago_er"), EXACT),
-    "umls": ("accuracy", retrieval("umls_er"), EXACT),
     "autofj": ("accuracy", autofj, EXACT),
     "entity_clustering_conll": ("NMI", entity_clustering, 0.5),
     "ppdb_filtered": ("accuracy", ppdb_filtered, 3.0),
@@ -294,7 +293,7 @@ def test_shared_words(data, tmp_path):
 
 @pytest.mark.heavy
 def test_minilm(data, tmp_path):
-    tasks = ["turney", "bird", "yago", "umls", "autofj", "entity_clustering_conll", "ppdb_filtered"]
+    tasks = ["turney", "bird", "yago", "autofj", "entity_clustering_conll", "ppdb_filtered"]
     compare(str(minilm()), by_sentence_transformers(minilm()), tasks, data, tmp_path)
 
 
