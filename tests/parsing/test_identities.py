@@ -9,10 +9,7 @@ from pathlib import Path
 
 import onnxruntime
 import pytest
-import spacy
-from spacy.training import Example
 
-from pipelines.stages.parse import cached_parser
 from schemas.errors import UserError
 from transforms.parsing import registry
 from transforms.parsing.identities import sha256_of
@@ -95,14 +92,22 @@ def test_no_library_is_loaded_to_tell_an_identity() -> None:
 def test_what_a_parser_does_not_need_stays_unloaded(tmp_path: Path) -> None:
     """Torch, if it is installed, and spaCy's command line. A later import of them works."""
     pytest.importorskip("torch", reason="needs an extra that brings torch")
-    nlp = spacy.load(find_spacy().loads_as)
-    encoder = {"@architectures": "spacy.TorchBiLSTMEncoder.v1", "width": 8, "depth": 1, "dropout": 0.0}
-    embedding = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "rows": [10], "attrs": ["NORM"]}
-    network = {"@architectures": "spacy.Tok2Vec.v2", "embed": embedding | {"include_static_vectors": False}}
-    added = nlp.add_pipe("tok2vec", name="with_torch", config={"model": network | {"encode": encoder}})
-    added.initialize(lambda: [Example.from_dict(nlp.make_doc("a word"), {})])
-    nlp.to_disk(tmp_path)
     text = "The old man saw a well-known whale. It swam."
+    # In a process that has spaCy with torch, which this one has not.
+    with_torch = f"""
+import spacy
+from spacy.training import Example
+from pipelines.stages.parse import cached_parser
+nlp = spacy.load({find_spacy().loads_as!r})
+encoder = {{"@architectures": "spacy.TorchBiLSTMEncoder.v1", "width": 8, "depth": 1, "dropout": 0.0}}
+embedding = {{"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "rows": [10], "attrs": ["NORM"]}}
+network = {{"@architectures": "spacy.Tok2Vec.v2", "embed": embedding | {{"include_static_vectors": False}}}}
+added = nlp.add_pipe("tok2vec", name="with_torch", config={{"model": network | {{"encode": encoder}}}})
+added.initialize(lambda: [Example.from_dict(nlp.make_doc("a word"), {{}})])
+nlp.to_disk({str(tmp_path)!r})
+print(cached_parser("spacy", (("model", {str(tmp_path)!r}),)).parse_texts([{text!r}]))
+"""
+    parse = subprocess.run([sys.executable, "-c", with_torch], capture_output=True, text=True, check=True).stdout
     program = f"""
 import sys
 from pipelines.stages.parse import cached_parser
@@ -122,7 +127,7 @@ print(spacy.cli.download.__name__)
     assert (with_requests, command) == ("False", "download")
     assert "needs torch: install it, and load the pipeline in a process that" in refused
     assert needs_torch("spacy", model=str(tmp_path))
-    assert cached_parser("spacy", (("model", str(tmp_path)),)).parse_texts([text]) == expected[1]
+    assert parse == f"{expected[1]}\n"
 
 
 def test_hash_of_a_folder_covers_names_and_content(tmp_path):
