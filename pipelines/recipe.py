@@ -24,16 +24,16 @@ from __future__ import annotations
 
 import difflib
 import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipelines.engine.stopping import at_stop, ended_by_signals, not_at_stop, wait_if_stopping
 from pipelines.options import RUNNERS, check_beam_flags, shown_arguments
 from schemas.commands import Tool, name_of, started, typed
 from schemas.errors import UserError
@@ -41,6 +41,7 @@ from schemas.options import count, option
 from schemas.storage.addresses import is_address
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SHIPPED = tuple(sorted(each.stem for each in FOLDER.glob("*.toml")))
 
 
@@ -78,7 +79,7 @@ TOOL = Tool("pipelines.recipe", "Runs all commands of a paper, from raw text to 
 
 
 class Step(NamedTuple):
-    """A step of a recipe. `place`: the file and the step, for errors. `more`: further options at a scale."""
+    """A step of a recipe. `place`: the file and the step, for errors. `more`: further options, by scale."""
 
     place: str
     run: str
@@ -86,7 +87,10 @@ class Step(NamedTuple):
     only: str | None
 
     def words(self, scale: str) -> list[str]:
-        return shlex.split(f"{self.run} {self.more.get(scale, '')}")
+        try:
+            return shlex.split(f"{self.run} {self.more.get(scale, '')}")
+        except ValueError as error:
+            raise UserError(f"{self.place}: cannot be split into words: {error}") from error
 
 
 class Recipe(NamedTuple):
@@ -130,8 +134,7 @@ def read(path: Path) -> Recipe:
     for number, step in enumerate(table["steps"], 1):
         here = f"{place}: step {number}"
         _check(step, {"run": str} | dict.fromkeys(("only", *table["scales"]), str), here, optional=True)
-        given = dict(step)
-        steps.append(Step(here, given.pop("run"), more=given, only=given.pop("only", None)))
+        steps.append(Step(here, step["run"], more=step, only=step.get("only")))
         if steps[-1].only not in (None, *table["scales"]):
             raise UserError(f"{here}: only: no scale {steps[-1].only!r}; there are {', '.join(table['scales'])}")
     return Recipe(place, table["about"], table["scales"], steps)
@@ -156,33 +159,37 @@ def _check(table: Any, known: Mapping[str, type], place: str, *, optional: bool 
 
 
 class Line(NamedTuple):
-    """A command that is run: its module, and the arguments."""
+    """A command that is run: its module, the recipe's arguments, and those of this run."""
 
     module: str
     arguments: Sequence[str]
+    of_run: Sequence[str] = ()
+
+    @property
+    def typed(self) -> str:
+        """To paste in the current folder, without credentials."""
+        return typed(self.module, *shown_arguments([*self.arguments, *self.of_run]))
 
 
 def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = ()) -> Iterator[Line]:
     """The commands at a scale, each parsed as it will be. UserError for what one of them does not take."""
-    run_flags = [*(("--runner", options.runner) if options.runner != "DirectRunner" else ())]
-    run_flags += [*(("--workers", str(options.workers)) if options.workers else ()), *beam_args]
+    of_run = ["--resume"]
+    of_run += ["--runner", options.runner] if options.runner != "DirectRunner" else []
+    of_run += ["--workers", str(options.workers)] if options.workers else []
     values = _values(recipe, options)
     instead = dict[str, str]()
     for step in recipe.steps:
         if step.only not in (None, options.scale):
             continue
-        try:
-            words = step.words(options.scale)
-        except ValueError as error:
-            raise UserError(f"{step.place}: cannot be split into words: {error}") from error
-        left_out = options.evaluation is None and any("{evaluation}" in each for each in words)
-        filled = _filled(words, values | ({"evaluation": ("",)} if left_out else {}), step.place)
-        if left_out:
-            if "--input" in filled and "--output" in filled:
-                source = filled[filled.index("--input") + 1]
-                instead[filled[filled.index("--output") + 1]] = instead.get(source, source)
-            continue
-        yield _parsed([instead.get(each, each) for each in filled], run_flags, step.place)
+        words = step.words(options.scale)
+        if options.evaluation or not any("{evaluation}" in each for each in words):
+            filled = [instead.get(each, each) for each in _filled(words, values, step.place)]
+            yield _parsed(filled, [*of_run, *beam_args], step.place)
+        elif "--input" in words and "--output" in words:
+            source, output = (
+                _filled([words[words.index(flag) + 1]], values, step.place)[0] for flag in ("--input", "--output")
+            )
+            instead[output] = instead.get(source, source)
 
 
 def _values(recipe: Recipe, options: RecipeOptions) -> dict[str, Sequence[str]]:
@@ -225,7 +232,7 @@ def _filled(words: Sequence[str], values: Mapping[str, Sequence[str]], place: st
     return found
 
 
-def _parsed(words: Sequence[str], run_flags: Sequence[str], place: str) -> Line:
+def _parsed(words: Sequence[str], of_run: Sequence[str], place: str) -> Line:
     """UserError if there is no such command, or it does not take these options."""
     from pipelines.__main__ import COMMANDS, TOOLS
 
@@ -237,9 +244,9 @@ def _parsed(words: Sequence[str], run_flags: Sequence[str], place: str) -> Line:
     module = import_module(modules[name])
     try:
         if hasattr(module, "COMMAND"):
-            arguments += ["--resume", *run_flags]
-            module.COMMAND.parse(arguments)
-        elif models := getattr(module, "MODELS", {}):
+            module.COMMAND.parse([*arguments, *of_run])
+            return Line(modules[name], arguments, of_run)
+        if models := getattr(module, "MODELS", {}):
             if not arguments or arguments[0] not in models:
                 raise UserError(f"there are {', '.join(models)}")
             import_module(models[arguments[0]]).TOOL.flags.parse(arguments[1:])
@@ -256,42 +263,36 @@ def _parsed(words: Sequence[str], run_flags: Sequence[str], place: str) -> Line:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status: that of the command that failed."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with ended_by_signals():
-        try:
-            options, beam_args = TOOL.flags.parse_known(given)
-            if beam_args:
-                check_beam_flags(beam_args, TOOL.flags.names)
-            chosen = options[RecipeOptions]
-            recipe = read(find(chosen.recipe))
-            todo = [*lines(recipe, chosen, beam_args=beam_args)]
-            print(f"# {recipe.about}, {chosen.scale}", flush=True)
-            if not chosen.evaluation and [*lines(recipe, replace(chosen, evaluation="-"))] != todo:
-                print("# without --evaluation no model is evaluated, and nothing is decontaminated", flush=True)
-            return run(todo, dry=chosen.dry_run, again=typed(TOOL.module, *shown_arguments(given)))
-        except UserError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
+    try:
+        options, beam_args = TOOL.flags.parse_known(given)
+        if beam_args:
+            check_beam_flags(beam_args, TOOL.flags.names)
+        chosen = options[RecipeOptions]
+        recipe = read(find(chosen.recipe))
+        todo = [*lines(recipe, chosen, beam_args=beam_args)]
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"# {recipe.about}, {chosen.scale}")
+    if not chosen.evaluation and any("{evaluation}" in each.run for each in recipe.steps):
+        print("# without --evaluation no model is evaluated, and nothing is decontaminated")
+    return run(todo, dry=chosen.dry_run, again=typed(TOOL.module, *shown_arguments(given)))
 
 
 def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
     """Run commands, each in a process of its own, which ends with its memory. Ends with the first that fails."""
     began = time.monotonic()
-    for number, (module, arguments) in enumerate(todo, 1):
-        print(typed(module, *shown_arguments(arguments)), flush=True)
+    for number, line in enumerate(todo, 1):
+        print(line.typed, flush=True)
         if dry:
             continue
         start = time.monotonic()
-        # In a session of its own: a signal from the terminal comes once, from here.
-        process = subprocess.Popen(started(module, *arguments), start_new_session=True)
-        at_stop(stop := lambda name, process=process: _stop(process), f"to go on from here: {again}")
-        status = process.wait()
-        wait_if_stopping()
-        not_at_stop(stop)
+        status = _done([*started(line.module, *line.arguments), *line.of_run])
         if status:
             said = f"exit status {status}" if status > 0 else f"signal {-status}"
             print(
-                f"error: command {number} of {len(todo)} failed ({said}): {typed(module, *shown_arguments(arguments))}"
-                f"\nto go on from here, when that is mended: {again}",
+                f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\n"
+                f"to go on from here, when that is mended: {again}",
                 file=sys.stderr,
             )
             return status if status > 0 else 128 - status
@@ -301,9 +302,18 @@ def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
     return 0
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    process.wait()
+def _done(command: Sequence[str]) -> int:
+    """Run a command; its exit status. SIGINT and SIGTERM go on to it, and it ends in its own order.
+
+    In a session of its own: a signal from the terminal comes once, from here.
+    """
+    process = subprocess.Popen(command, start_new_session=True)
+    before = {each: signal.signal(each, lambda number, _: process.send_signal(number)) for each in SIGNALS}
+    try:
+        return process.wait()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 if __name__ == "__main__":

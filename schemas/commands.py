@@ -18,7 +18,8 @@ SCRIPT = "phrasemill"
 
 def name_of(module: str) -> str:
     """What the console script calls a module: `pipelines.mine_contexts` -> `mine-contexts`."""
-    return module.rpartition(".")[2].replace("_", "-")
+    name, *arguments = module.rpartition(".")[2].split()
+    return " ".join([name.replace("_", "-"), *arguments])
 
 
 def by_script() -> bool:
