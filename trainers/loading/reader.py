@@ -103,7 +103,7 @@ class Reader:
         found = [
             batch
             for number in order.window_groups(window)
-            for batch in self._files.read(source.groups[number], source.schema)
+            for batch in self._files.read(source.groups[number], source)
         ]
         rows = pa.Table.from_batches(found, source.schema).combine_chunks()
         return _Window(rows, _numbers(order.window_order(window)))
