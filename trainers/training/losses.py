@@ -15,7 +15,7 @@ def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, margin: float
 def info_nce(
     anchors: Tensor, candidates: Tensor, right: Tensor, *, temperature: float, left_out: Tensor | None = None
 ) -> Tensor:
-    """InfoNCE by cosine. anchors [n, dimension]; candidates [m, dimension]; right [n]: which candidate is each anchor's.
+    """InfoNCE by cosine. anchors [n, dimension]; candidates [m, dimension]; right [n]: the candidate of each anchor.
 
     left_out [n, m]: candidates that are no negatives of an anchor.
     """

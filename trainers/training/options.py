@@ -1,4 +1,4 @@
-"""The options that all recipes have. A recipe's own class derives from `Training`, with the paper's values as defaults."""
+"""The options that all recipes have. A recipe's own class derives from `Training`, with the paper's defaults."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ class Training:
     """How a model is trained."""
 
     group: ClassVar[str] = "training"
+    free: ClassVar[tuple[str, ...]] = (
+        *("data", "model", "output", "checkpoint_steps", "evaluation", "evaluation_steps", "tasks", "workers"),
+        "threads",
+    )
+    """Options that do not decide the weights: of the data and the model their content does."""
 
     data: tuple[str, ...] = option(
         repeated=True,
