@@ -23,7 +23,7 @@ from trainers.training.command import recipe_command
 from trainers.training.distributed import gathered
 from trainers.training.losses import info_nce
 from trainers.training.options import Training, changed
-from trainers.training.recipe import Batch, Encoded, Recipe
+from trainers.training.recipe import Batch, Encoded
 
 WORDS = 50
 
@@ -42,7 +42,7 @@ def network(dropout: float) -> nn.Sequential:
     return nn.Sequential(nn.EmbeddingBag(WORDS, 8), nn.Dropout(dropout), nn.Linear(8, 8), nn.LayerNorm(8))
 
 
-class Toy(Recipe):
+class Toy:
     name = "toy"
     weights: Sequence[float] | None = None
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,40 +37,13 @@ from trainers.training.evaluating import mean_of, scores_of
 from trainers.training.events import Events
 from trainers.training.options import Training
 from trainers.training.progress import History, Progress
-from trainers.training.recipe import Batch, Encoded, Recipe
+from trainers.training.recipe import Batch, Encoded, HeldOut, OwnOptimizer, OwnRate, Recipe
 from trainers.training.schedules import linear
 
 RESULTS, EVALUATION = "training.json", "evaluation"
 DECAY = 0.01
 VERSION = 1
 """Raised when the same options and data give other weights."""
-
-
-@runtime_checkable
-class OwnOptimizer(Protocol):
-    """A recipe with an optimizer of its own; by default AdamW. A group may have `times`: its rate is that of the step
-    times this.
-    """
-
-    def optimizer(self, options: Training) -> torch.optim.Optimizer: ...
-
-
-@runtime_checkable
-class HeldOut(Protocol):
-    """A recipe with rows of its own that are not learned from. The weights that are best on them are saved."""
-
-    def held_out(self) -> float:
-        """How good the network is on them, on each rank the same; larger is better. Called after each epoch."""
-        ...
-
-
-@runtime_checkable
-class OwnRate(Protocol):
-    """A recipe with a schedule of its own; by default linear warm-up and decay."""
-
-    def rate_at(self, step: int, steps: int) -> float:
-        """The learning rate of a step, from 0."""
-        ...
 
 
 def fit(recipe: Recipe, options: Training, *, command: str = "", about: str = "") -> dict[str, Any]:
