@@ -138,7 +138,9 @@ class MentionEncoder(nn.Module):
         if new := sorted(each for each in report["missing_keys"] if not each.startswith(base)):
             if not head:
                 return cls(model.base_model, tokenizer, max_tokens=max_tokens)
-            said = f"{name}: has no head for masked words ({new[0]} is missing): a new one is learned, from random weights"
+            said = (
+                f"{name}: has no head for masked words ({new[0]} is missing): a new one is learned, from random weights"
+            )
             print(said, file=sys.stderr, flush=True)
         return cls(model, tokenizer, max_tokens=max_tokens)
 

@@ -66,7 +66,9 @@ class UCTopic:
         if not self._options.mlm_weight or not torch.is_grad_enabled():
             return Encoded(vectors)
         share = self._options.mlm_weight * sum(each.share for each in inputs)
-        return Encoded(vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])})
+        return Encoded(
+            vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])}
+        )
 
     def losses(self, vectors: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         anchors, positives = vectors[: batch.rows], vectors[batch.rows :]
