@@ -3,6 +3,7 @@
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
+phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ MODELS = {
     "parser": "trainers.parser.command",
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
+    "phrase_bert": "trainers.phrase_bert.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
