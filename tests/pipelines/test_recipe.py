@@ -16,6 +16,7 @@ from pipelines.recipe import SHIPPED, RecipeOptions, find, lines, main, read
 from schemas.errors import UserError
 from schemas.manifest import read_manifest
 from schemas.storage.folder import Folder
+from trainers.train import MODELS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -199,7 +200,7 @@ def test_a_command_that_fails_ends_the_recipe(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("scale", ["tiny", "full"])
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [each for each in SHIPPED if each in MODELS])
 def test_a_shipped_recipe_names_only_what_there_is(name, scale):
     """Each command's own flags parse the arguments of its step, so a renamed option is found here."""
     options = RecipeOptions(recipe=name, input=("in",), scale=scale, evaluation="eval", model="model")
