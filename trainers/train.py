@@ -4,6 +4,7 @@ parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
+pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ MODELS = {
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
+    "pgru": "trainers.pgru.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
