@@ -19,6 +19,7 @@ MODELS = {
     "parser": "trainers.parser.command",
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
+    "pearl": "trainers.pearl.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
