@@ -23,6 +23,7 @@ MODELS = {
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
     "pgru": "trainers.pgru.command",
+    "pearl": "trainers.pearl.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
