@@ -3,6 +3,7 @@
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
+phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
 """
 
@@ -20,6 +21,7 @@ MODELS = {
     "parser": "trainers.parser.command",
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
+    "phrase_bert": "trainers.phrase_bert.command",
     "uctopic": "trainers.uctopic.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""

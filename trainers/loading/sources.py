@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,11 +49,15 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """Rows to be given: the row groups that are not empty, and the columns. Cheap to pickle."""
+    """Rows to be given: the row groups that are not empty, and the columns. Cheap to pickle.
+
+    `schema` is that of the rows; `names` are its columns as the files call them.
+    """
 
     place: str
     groups: tuple[Group, ...]
     schema: pa.Schema
+    names: tuple[str, ...]
     digest: str
 
     @classmethod
@@ -62,13 +66,14 @@ class Source:
         path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         split: str | None = None,
         *,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Mapping[str, str] | None = None,
         verify: bool = False,
     ) -> Source:
         """A dataset in a folder or at an address (s3://, gs://), a folder of .parquet files, or a list of such files.
 
-        `split`: of a dataset; by default train. `columns`: by default all. `verify`: read each shard, and compare its
-        sha256 with the manifest's.
+        `split`: of a dataset; by default train. `columns`: by default all; a mapping gives columns other names, so that
+        sources can be mixed ({"context": "positive"}). `verify`: read each shard, and compare its sha256 with the
+        manifest's.
 
         UserError, naming the file and the remedy, if a file is missing, has another size, another number of rows,
         another schema or a damaged footer, or if there is no such column.
@@ -110,7 +115,8 @@ class Source:
             [file.shard.sha256 if file.shard else [file.name, footer.bytes], footer.rows]
             for file, footer in zip(files, footers, strict=True)
         ]
-        return cls(place, tuple(groups), found, canonical_hash(contents)[:16])
+        given = pa.schema([field.with_name(_given(columns, field.name)) for field in found])
+        return cls(place, tuple(groups), given, tuple(found.names), canonical_hash(contents)[:16])
 
     @cached_property
     def rows(self) -> int:
@@ -189,7 +195,11 @@ def unreadable(file: File, error: Exception) -> UserError:
     return damaged(file.folder, file.name, what) if file.shard else UserError(f"{file}: {what}; {_PLAIN}")
 
 
-def _chosen(schema: pa.Schema, columns: Sequence[str] | None, place: str) -> pa.Schema:
+def _given(columns: Sequence[str] | Mapping[str, str] | None, name: str) -> str:
+    return columns[name] if isinstance(columns, Mapping) else name
+
+
+def _chosen(schema: pa.Schema, columns: Sequence[str] | Mapping[str, str] | None, place: str) -> pa.Schema:
     """The schema of some columns, without metadata, which each batch would carry."""
     names = schema.names if columns is None else list(columns)
     if not names or isinstance(columns, str):
@@ -218,22 +228,22 @@ class Files:
         self._most = most
         self._open: dict[File, pq.ParquetFile] = {}
 
-    def read(self, group: Group, schema: pa.Schema) -> list[pa.RecordBatch]:
-        """The columns of a row group, in order of `schema`. UserError if it cannot be read."""
+    def read(self, group: Group, source: Source) -> list[pa.RecordBatch]:
+        """The columns of a row group, in order of the source's schema. UserError if it cannot be read."""
         file = group.file
         try:
             reader = self._open.pop(file, None) or parquet_file(file.folder, file.name, pre_buffer=True)
             self._open[file] = reader
             if len(self._open) > self._most:
                 self._open.pop(next(iter(self._open))).close(force=True)
-            table = reader.read_row_group(group.number, columns=schema.names)
+            table = reader.read_row_group(group.number, columns=[*source.names])
         except FileNotFoundError:
             raise UserError(f"{file}: is gone; bring it back, and go on from the last state") from None
         except (OSError, pa.ArrowException) as error:
             raise unreadable(file, error) from error
         if table.num_rows != group.rows:
             raise damaged(file.folder, file.name, f"row group {group.number} has {table.num_rows:,} rows")
-        return pa.table([table.column(name) for name in schema.names], schema=schema).to_batches()
+        return pa.table([table.column(name) for name in source.names], schema=source.schema).to_batches()
 
     def close(self) -> None:
         for reader in self._open.values():

@@ -1,0 +1,1 @@
+"""Phrase-BERT (Wang, Thompson and Iyyer 2021)."""

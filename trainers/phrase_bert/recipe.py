@@ -1,0 +1,64 @@
+"""Phrase-BERT (Wang, Thompson and Iyyer 2021, section 3): what it learns from, and its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from torch import Tensor
+
+from schemas.errors import UserError
+from trainers.phrase_bert.options import PhraseBertTraining
+from trainers.phrase_bert.triplets import COLUMNS, cut, open_triplets
+from trainers.training.encoder import PhraseEncoder
+from trainers.training.losses import triplet
+from trainers.training.recipe import Batch, Encoded
+
+
+class PhraseBert:
+    """The network is an encoder; a row is a triple of texts."""
+
+    name = "phrase_bert"
+
+    def __init__(self, options: PhraseBertTraining) -> None:
+        found = [open_triplets(each) for each in options.data]
+        self.sources = [each.source for each in found]
+        self.weights = options.weights
+        self.network = PhraseEncoder.load(options.model)
+        self._margin = options.margin
+        self._tokenizer: Any = self.network.model.tokenizer
+        self._most = min(options.max_tokens, self.network.model.max_seq_length or options.max_tokens)
+        own = self._tokenizer.mask_token, self._tokenizer.unk_token
+        self._instead = {
+            theirs: mine
+            for each in found
+            for theirs, mine in zip((each.mask, each.unknown), own, strict=True)
+            if theirs and theirs != mine
+        }
+
+    def prepare(self, table: pa.Table) -> Batch:
+        """The tokens of all anchors, then of all positives, then of all negatives."""
+        texts = [text for name in COLUMNS for text in table.column(name).to_pylist()]
+        for place, text in enumerate(texts):
+            if not text:
+                row = table.slice(place % table.num_rows, 1).to_pylist()[0]
+                raise UserError(f"a row without {COLUMNS[place // table.num_rows]}: {row}: leave it out of the data")
+        return Batch(self._tokens(texts), table.num_rows)
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        for theirs, mine in self._instead.items():
+            texts = [text.replace(theirs, mine) for text in texts]
+        found = self._tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+        return [cut(each, most=self._most, about=self._tokenizer.mask_token_id) for each in found]
+
+    def encode(self, inputs: Sequence[Any]) -> Encoded:
+        return Encoded(self.network(inputs))
+
+    def losses(self, vectors: Tensor, batch: Batch) -> Mapping[str, Tensor]:
+        anchors, positives, negatives = vectors.chunk(3)
+        return {"triplet": triplet(anchors, positives, negatives, margin=self._margin)}
+
+    def save(self, folder: Path) -> None:
+        self.network.save(folder)
