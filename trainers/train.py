@@ -6,6 +6,8 @@ paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
+pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
+phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ MODELS = {
     "pgru": "trainers.pgru.command",
     "pearl": "trainers.pearl.command",
     "uctopic": "trainers.uctopic.command",
+    "pgru": "trainers.pgru.command",
+    "phrase_bert": "trainers.phrase_bert.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
