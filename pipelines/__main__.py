@@ -38,6 +38,7 @@ COMMANDS = (
 """The modules in `pipelines/` that write datasets."""
 
 TOOLS = (
+    "pipelines.recipe",
     "pipelines.status",
     "pipelines.rejects",
     "pipelines.report",

@@ -18,7 +18,8 @@ SCRIPT = "phrasemill"
 
 def name_of(module: str) -> str:
     """What the console script calls a module: `pipelines.mine_contexts` -> `mine-contexts`."""
-    return module.rpartition(".")[2].replace("_", "-")
+    name, *arguments = module.rpartition(".")[2].split()
+    return " ".join([name.replace("_", "-"), *arguments])
 
 
 def by_script() -> bool:
@@ -31,10 +32,16 @@ def spelled(module: str) -> str:
     return f"{SCRIPT} {name_of(module)}" if by_script() else f"python -m {module}"
 
 
+def started(module: str, *arguments: object) -> list[str]:
+    """What starts a command in a process of its own."""
+    program = sys.argv[0] if by_script() else sys.executable
+    return [program, *spelled(module).split()[1:], *map(str, arguments)]
+
+
 def typed(module: str, *arguments: object) -> str:
     """A command to paste in the current folder."""
-    program = _as_typed(sys.argv[0] if by_script() else sys.executable)
-    return shlex.join([program, *spelled(module).split()[1:], *map(str, arguments)])
+    program, *rest = started(module, *arguments)
+    return shlex.join([_as_typed(program), *rest])
 
 
 def _as_typed(program: str) -> str:

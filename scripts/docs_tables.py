@@ -6,6 +6,7 @@
 A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command or tool, or "every command", and
 groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
 `<!-- commands -->`, and `<!-- end -->`.
+Between `<!-- recipe: pearl --scale full -->` (arguments of `recipe`) and `<!-- end -->` are the commands of a recipe.
 `<!-- columns: overlaps -->` is that of a side table,
 `<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has. `<!-- kinds -->` has
 every kind, and `<!-- options: others -->` every option that no other table has, so that new ones are in the docs.
@@ -14,6 +15,7 @@ every kind, and `<!-- options: others -->` every option that no other table has,
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,17 +24,37 @@ import pyarrow as pa
 
 from pipelines.__main__ import commands as all_commands
 from pipelines.__main__ import tools
+from pipelines.recipe import TOOL, RecipeOptions, find, lines, read
 from schemas.commands import name_of
 from schemas.kinds import KINDS, SIDES
 from schemas.options import Option, options_of
+from trainers.train import MODELS
 
 COMMANDS = all_commands()
-MODULES = {each.module: each for each in (*COMMANDS, *tools())}
+MODULES = {each.module: each for each in (*COMMANDS, *tools(), *tools(tuple(MODELS.values())))}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 _TABLE = re.compile(
     r"(<!-- (options|columns|reasons|measures|commands|kinds)(?:: ([^>]+))? -->\n).*?(<!-- end -->)", re.DOTALL
 )
+_RECIPE = re.compile(r"(<!-- recipe: ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_WIDTH = 116
+
+
+def recipe(of: str) -> Iterator[str]:
+    """The commands of a recipe, as lines of at most `_WIDTH` characters."""
+    chosen = TOOL.flags.parse(shlex.split(of))[RecipeOptions]
+    for command in lines(read(find(chosen.recipe)), chosen):
+        line = "phrasemill"
+        for word in re.findall(
+            r"\S+(?: (?!--)\S+)*", shlex.join([*name_of(command.module).split(), *command.arguments])
+        ):
+            if len(line) + len(word) > _WIDTH - 3:
+                yield f"{line} \\"
+                line = f"    {word}"
+            else:
+                line = f"{line} {word}"
+        yield line
 
 
 def options(of: str) -> Iterator[Sequence[str]]:
@@ -125,7 +147,11 @@ def written(text: str) -> str:
         lines.insert(1, "|---" * len(heading) + "|")
         return "\n".join([found[1].rstrip(), "", *lines, "", found[4]])
 
-    return _TABLE.sub(table, text)
+    def commands_of(found: re.Match[str]) -> str:
+        block = "\n".join(f"    {line}" for line in recipe(found[2]))
+        return f"{found[1]}\n<!-- not run: hours -->\n\n{block}\n\n{found[3]}"
+
+    return _RECIPE.sub(commands_of, _TABLE.sub(table, text))
 
 
 def missing(pages: str) -> Iterator[str]:

@@ -3,6 +3,8 @@
 parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
+phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
+pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ MODELS = {
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
     "pearl": "trainers.pearl.command",
+    "phrase_bert": "trainers.phrase_bert.command",
+    "pgru": "trainers.pgru.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
@@ -30,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"usage: {spelled('trainers.train')} MODEL [option ...]\n\n{__doc__.strip()}")
         return 0 if given else 2
     name, *rest = given
+    name = name.replace("-", "_")
     if name not in MODELS:
         print(f"error: no model {name!r}; there are {', '.join(MODELS)}", file=sys.stderr)
         return 2

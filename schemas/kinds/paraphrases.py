@@ -272,6 +272,7 @@ KIND = Kind(
         _distribution("Score of the positive", "score", "positive_score"),
         likeness("How the positive differs", "rows", "phrase", "positive"),
     ),
+    views={"triplets": ("phrase", "positive", "negative")},
     tasks=("sentence-similarity", "text2text-generation"),
     alike=Alike("phrase", "positive"),
     texts=("phrase", "positive", "corrupted", "negative"),

@@ -101,9 +101,7 @@ class Reader:
     def _read(self, source: Source, order: EpochOrder, window: int) -> _Window:
         """In the thread."""
         found = [
-            batch
-            for number in order.window_groups(window)
-            for batch in self._files.read(source.groups[number], source)
+            batch for number in order.window_groups(window) for batch in self._files.read(source.groups[number], source)
         ]
         rows = pa.Table.from_batches(found, source.schema).combine_chunks()
         return _Window(rows, _numbers(order.window_order(window)))

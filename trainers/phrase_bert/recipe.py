@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ from trainers.phrase_bert.triplets import COLUMNS, cut, open_triplets
 from trainers.training.encoder import PhraseEncoder
 from trainers.training.losses import triplet
 from trainers.training.recipe import Batch, Encoded
-from pathlib import Path
 
 
 class PhraseBert:
@@ -40,8 +40,18 @@ class PhraseBert:
 
     def prepare(self, table: pa.Table) -> Batch:
         """The tokens of all anchors, then of all positives, then of all negatives."""
-        inputs = [tokens for name in COLUMNS for tokens in self._tokens(table.column(name).to_pylist())]
-        return Batch(inputs, table.num_rows)
+        texts = [text for name in COLUMNS for text in table.column(name).to_pylist()]
+        for place, text in enumerate(texts):
+            if not text:
+                row = table.slice(place % table.num_rows, 1).to_pylist()[0]
+                raise UserError(f"a row without {COLUMNS[place // table.num_rows]}: {row}: leave it out of the data")
+        return Batch(self._tokens(texts), table.num_rows)
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        for theirs, mine in self._instead.items():
+            texts = [text.replace(theirs, mine) for text in texts]
+        found = self._tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+        return [cut(each, most=self._most, about=self._tokenizer.mask_token_id) for each in found]
 
     def encode(self, inputs: Sequence[Any]) -> Encoded:
         return Encoded(self.network(inputs))
