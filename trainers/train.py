@@ -4,6 +4,7 @@ parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
+pearl     PEARL, from pairs of texts that mean the same, hard negatives and types of phrases
 pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
 pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
@@ -30,6 +31,9 @@ MODELS = {
     "uctopic": "trainers.uctopic.command",
     "pgru": "trainers.pgru.command",
     "phrase_bert": "trainers.phrase_bert.command",
+    "pearl": "trainers.pearl.command",
+    "phrase_bert": "trainers.phrase_bert.command",
+    "pgru": "trainers.pgru.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
