@@ -5,6 +5,7 @@ entities  the entity finder `phrasemill`, from raw text and other finders to a h
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
+uctopic_clusters  UCTopic, fine-tuned on mentions by their clusters (CCL); their topics
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ MODELS = {
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
     "uctopic": "trainers.uctopic.command",
+    "uctopic_clusters": "trainers.uctopic.clusters_command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
