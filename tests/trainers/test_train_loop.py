@@ -9,8 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.errors import UserError
-
 ROWS = 23
 
 
@@ -24,6 +22,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def toy(data: str, output: Path, **options: Any) -> Any:
     from toy_recipe import Toy, ToyTraining
+
     from trainers.training.checkpoint import seed_torch
 
     chosen = ToyTraining(data=(data,), output=output, **{"batch_size": 4, "epochs": 2, **options})

@@ -4,7 +4,7 @@ Other pairs of a batch are often of the same topic, and no negatives. So mention
 centroid label the phrases, and a mention is contrasted with one mention of each other cluster.
 
     network = MentionEncoder.load("out/uctopic", max_tokens=128, head=False)
-    network, topics = fine_tuned(network, mentions, ClusterTraining(topics=(3,), model="out/uctopic", output=Path("out/ccl")))
+    network, topics = fine_tuned(network, mentions, ClusterTraining(topics=(3,), output=Path("out/ccl")))
     topics.labels      # of each mention
 """
 
@@ -40,7 +40,12 @@ SAMPLE = 10_000
 
 
 class Topics(NamedTuple):
-    """labels [n] the nearest centroid of each mention; centroids [K, dimension], and similarities [n, K] to them (cosine)"""
+    """Clusters of mentions.
+
+    labels        [n] the nearest centroid of each mention
+    centroids     [K, dimension], of length 1
+    similarities  [n, K] of the mentions to the centroids (cosine)
+    """
 
     labels: I64
     centroids: F32
@@ -69,7 +74,7 @@ def fine_tuned(
 
 
 def topics_of(vectors: F32, numbers: Sequence[int], *, seed: int) -> Topics:
-    """The clusters of vectors [n, dimension] by their directions; of several numbers of them those of the best silhouette."""
+    """The clusters of vectors [n, dimension] by their directions; of several numbers the one of the best silhouette."""
     if len(vectors) <= max(numbers):
         raise UserError(f"{len(vectors):,} mentions for {max(numbers)} topics: give more, or a lower --topics")
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

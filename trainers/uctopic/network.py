@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -87,7 +87,7 @@ def with_masked_words(tokens: Tokens, mask: int, vocabulary: int) -> tuple[list[
 class LukeForMaskedLM(transformers.LukeForMaskedLM):
     """LUKE with the weights of its head for words tied, as in transformers 4: the head of 5 would be a random one."""
 
-    _tied_weights_keys = {
+    _tied_weights_keys: ClassVar = {
         **transformers.LukeForMaskedLM._tied_weights_keys,
         "lm_head.decoder.weight": "luke.embeddings.word_embeddings.weight",
     }

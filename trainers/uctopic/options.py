@@ -66,6 +66,7 @@ def numbers_of(text: str) -> tuple[int, ...]:
 class ClusterTraining(MentionTraining):
     """How a model of mentions is fine-tuned by clusters (CCL)."""
 
+    model: str = changed(Training, "model", "out/uctopic")
     data: tuple[str, ...] = option(
         (), repeated=True, place=True, metavar="DIR", help="the mentions: datasets of them; repeatable"
     )
@@ -79,9 +80,12 @@ class ClusterTraining(MentionTraining):
         100_000, takes=count, metavar="N", help="at most N mentions, those of lowest hash; it bounds memory"
     )
     topics: tuple[int, ...] = option(
+        tuple(range(15, 26)),
         takes=numbers_of,
         metavar="K",
-        help="how many clusters, or a range such as 5-30, of which the number of the best silhouette is taken",
+        help="how many clusters, or a range, of which the number with the best silhouette is taken",
+        unset="15-25",
+        source="UCTopic's code",
     )
     nearest: float = option(
         0.1,
