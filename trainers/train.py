@@ -9,6 +9,7 @@ pgru      a GRU over the vectors of words, from pairs of phrases with contrasts 
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
 pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
+uctopic_clusters  UCTopic, fine-tuned on mentions by their clusters (CCL); their topics
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MODELS = {
     "pearl": "trainers.pearl.command",
     "phrase_bert": "trainers.phrase_bert.command",
     "pgru": "trainers.pgru.command",
+    "uctopic_clusters": "trainers.uctopic.clusters_command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
