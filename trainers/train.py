@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"usage: {spelled('trainers.train')} MODEL [option ...]\n\n{__doc__.strip()}")
         return 0 if given else 2
     name, *rest = given
+    name = name.replace("-", "_")
     if name not in MODELS:
         print(f"error: no model {name!r}; there are {', '.join(MODELS)}", file=sys.stderr)
         return 2

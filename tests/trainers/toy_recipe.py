@@ -6,10 +6,11 @@ python toy_recipe.py --data FILE.parquet --output DIR ...    (also by torchrun)
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import torch
@@ -29,10 +30,16 @@ WORDS = 50
 
 @dataclass(frozen=True)
 class ToyTraining(Training):
+    free: ClassVar[tuple[str, ...]] = (*Training.free, "pause")
+
     model: str = option("", metavar="MODEL", help="none")
     rate: float = changed(Training, "rate", 1e-2)
     dropout: float = option(0.0, takes=number(float, lambda each: True, "a number"), metavar="X", help="dropout")
     pause: float = option(0.0, takes=float, metavar="X", help="seconds that a step sleeps")
+
+
+def network(dropout: float) -> nn.Sequential:
+    return nn.Sequential(nn.EmbeddingBag(WORDS, 8), nn.Dropout(dropout), nn.Linear(8, 8), nn.LayerNorm(8))
 
 
 class Toy:
@@ -42,11 +49,10 @@ class Toy:
     def __init__(self, options: ToyTraining) -> None:
         self.options = options
         self.sources = [Source.open(each, columns=["anchor", "positive"]) for each in options.data]
-        self.network = nn.Sequential(
-            nn.EmbeddingBag(WORDS, 8), nn.Dropout(options.dropout), nn.Linear(8, 8), nn.LayerNorm(8)
-        )
+        self.network = network(options.dropout)
 
     def prepare(self, table: pa.Table) -> Batch:
+        time.sleep(self.options.pause)
         texts = [*table["anchor"].to_pylist(), *table["positive"].to_pylist()]
         inputs = [[sum(word.encode()) % WORDS for word in text.split()] for text in texts]
         return Batch(inputs, table.num_rows, {"weight": 2.0})

@@ -11,7 +11,7 @@ from schemas.options import BadValue, count, option
 FORMATS = ("text", "markdown", "json")
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def seeds(text: str) -> tuple[int, ...]:
     """ "10": the seeds 0 to 9; "3,5": these."""
     try:
         found = [int(each) for each in text.split(",") if each.strip()]
@@ -58,7 +58,7 @@ class Evaluation:
     )
     seeds: tuple[int, ...] = option(
         tuple(range(10)),
-        takes=_seeds,
+        takes=seeds,
         metavar="N",
         help="how many seeds (0, 1, ...), or which ones with commas between, for tasks that depend on them",
         unset="10",

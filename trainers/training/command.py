@@ -36,7 +36,8 @@ def recipe_command(
         with distributed.processes():
             seed_torch(chosen.seed)  # new weights
             made = getattr(importlib.import_module(module), made_by)(chosen)
-            fit(made, chosen, command=shlex.join([*flags.parser.prog.split(), *flags.arguments(chosen)]))
+            command = shlex.join([*flags.parser.prog.split(), *flags.arguments(chosen)])
+            fit(made, chosen, command=command, about=description)
         return 0
 
     return tool, main

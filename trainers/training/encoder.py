@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from schemas.errors import UserError
+from trainers.training.options import Training
+from transforms.encoders.files import find_encoder
+from transforms.encoders.options import POOLINGS
 from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
 
@@ -19,24 +26,52 @@ MAX_CELLS = 1 << 24
 
 
 class PhraseEncoder(nn.Module):
-    """A model of texts. Its inputs are lists of token ids (`tokens`)."""
+    """A model of texts. Its inputs are lists of token ids (`tokens`).
+
+    dimension   of its vectors
+    normalised  whether it gives them length 1
+    inner       the transformer
+    """
 
     def __init__(self, model: SentenceTransformer, *, max_tokens: int | None = None) -> None:
         super().__init__()
         self.model = model.float()
         self._tokenizer: Any = model.tokenizer
-        self._max_tokens = min(model.max_seq_length or 512, max_tokens or 512)
+        positions = getattr(self.inner.config, "max_position_embeddings", None)
+        most = (model.max_seq_length, self._tokenizer.model_max_length, positions, max_tokens)
+        self._max_tokens = min(each for each in most if each)
+        self._prefix = model.prompts.get(model.default_prompt_name or "") or ""
+        self._lowercase = bool(getattr(model[0], "do_lower_case", False))
         self.dimension = int(model.get_embedding_dimension() or 0)
+        self.normalised = type(model[-1]).__name__ == "Normalize"
 
     @classmethod
-    def load(cls, name: str, *, max_tokens: int | None = None) -> PhraseEncoder:
-        """A folder or a name on the hub; without modules of its own the mean of its tokens."""
+    def load(cls, name: str, *, max_tokens: int | None = None, options: Training | None = None) -> PhraseEncoder:
+        """A folder or a name on the hub; without modules of its own the mean of its tokens.
+
+        `options`: with its first layers only, or with new weights, as they say. UserError if there is no such model.
+        """
+        folder = find_encoder(name, asked="--model").folder
+        logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
         with quiet_transformers():
-            return cls(SentenceTransformer(name, model_kwargs={"dtype": torch.float32}), max_tokens=max_tokens)
+            # On the device on which the loop puts it, not on the one that the library would choose.
+            model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32})
+        found = cls(model, max_tokens=max_tokens)
+        if options is not None:
+            change(found.inner, options)
+        return found
+
+    @property
+    def inner(self) -> Any:
+        return self.model[0].auto_model
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        given = [self._prefix + text for text in texts]
         found: list[list[int]] = self._tokenizer(
-            list(texts), truncation=True, max_length=self._max_tokens, return_attention_mask=False
+            [text.lower() for text in given] if self._lowercase else given,
+            truncation=True,
+            max_length=self._max_tokens,
+            return_attention_mask=False,
         )["input_ids"]
         return found
 
@@ -46,18 +81,87 @@ class PhraseEncoder(nn.Module):
         lengths = [len(each) for each in ids]
         parts, rows = [], []
         for group in batches_by_length(lengths, max_padded=GROUP_TOKENS[device.type], max_cells=MAX_CELLS):
-            padded = torch.zeros(len(group), max(lengths[each] for each in group), dtype=torch.long)
-            mask = torch.zeros_like(padded)
-            for row, text in enumerate(group):
-                padded[row, : lengths[text]] = torch.tensor(ids[text])
-                mask[row, : lengths[text]] = 1
-            features = {"input_ids": padded.to(device), "attention_mask": mask.to(device)}
-            parts.append(self.model(features)["sentence_embedding"].float())
+            sizes = np.array([lengths[each] for each in group])
+            mask = np.arange(sizes[0]) < sizes[:, None]  # the longest comes first
+            padded = np.full(mask.shape, self._tokenizer.pad_token_id or 0)
+            padded[mask] = np.concatenate([np.asarray(ids[each]) for each in group])
+            features = {"input_ids": padded, "attention_mask": mask.astype(np.int64)}
+            on_device = {name: torch.from_numpy(each).to(device) for name, each in features.items()}
+            parts.append(self.model(on_device)["sentence_embedding"].float())
             rows += group
-        back = torch.empty(len(rows), dtype=torch.long)
-        back[torch.tensor(rows)] = torch.arange(len(rows))
-        return torch.cat(parts)[back.to(device)]
+        if not parts:
+            return torch.zeros(0, self.dimension, device=device)
+        return torch.cat(parts)[torch.from_numpy(np.argsort(rows)).to(device)]
 
     def save(self, folder: Path) -> None:
         with quiet_transformers():
             self.model.save_pretrained(str(folder), create_model_card=False)
+        make_portable(folder)
+
+
+def change(model: Any, options: Training) -> None:
+    """Keep the first layers of a transformer, or give it new weights, as the options say.
+
+    The new weights come from torch's generator, which the command seeds.
+    """
+    if options.layers is not None:
+        stacks = [each for each in model.modules() if isinstance(each, nn.ModuleList)]
+        whole = [each for each in stacks if len(each) == model.config.num_hidden_layers]
+        if not whole or options.layers > len(whole[0]):
+            raise UserError(
+                f"--layers {options.layers}: {options.model} has {model.config.num_hidden_layers} layers; choose fewer"
+            )
+        del whole[0][options.layers :]
+        model.config.num_hidden_layers = options.layers
+    if options.random_weights:
+        model.load_state_dict(type(model)(model.config).state_dict())
+
+
+# ---- What sentence-transformers 6 and transformers 5 write, as earlier versions read it too
+
+
+def make_portable(folder: Path) -> None:
+    """Rewrite a model's folder so that earlier versions of the libraries load it."""
+    make_tokenizer_portable(folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    for each in modules:
+        name = each["type"].rpartition(".")[2]
+        if each["type"].startswith("sentence_transformers.") and name in _OLD:
+            each["type"] = f"sentence_transformers.models.{name}"
+            _OLD[name](folder / each["path"])
+    _write(folder / "modules.json", modules)
+
+
+def _old_transformer(folder: Path) -> None:
+    file = folder / "sentence_bert_config.json"
+    known = json.loads(file.read_text())
+    longest = json.loads((folder / "tokenizer_config.json").read_text()).get("model_max_length")
+    kept = {"max_seq_length": known.get("max_seq_length") or longest, "do_lower_case": bool(known.get("do_lower_case"))}
+    _write(file, kept)
+
+
+def _old_pooling(folder: Path) -> None:
+    file = folder / "config.json"
+    known = json.loads(file.read_text())
+    if isinstance(mode := known.get("pooling_mode"), str) and mode in POOLINGS.values():
+        chosen = {name: mode == each for name, each in POOLINGS.items()}
+        known = {"word_embedding_dimension": known["embedding_dimension"], **chosen}
+        _write(file, known)
+
+
+_OLD = {"Transformer": _old_transformer, "Pooling": _old_pooling, "Normalize": lambda folder: None}
+
+
+def make_tokenizer_portable(folder: Path) -> None:
+    """transformers 5 has a class of its own for tokenizers that are only a file, which earlier versions do not know,
+    and notes where it was loaded from.
+    """
+    file = folder / "tokenizer_config.json"
+    said = json.loads(file.read_text())
+    if said.get("tokenizer_class") == "TokenizersBackend":
+        said["tokenizer_class"] = "PreTrainedTokenizerFast"
+    _write(file, {name: each for name, each in said.items() if name not in ("backend", "is_local", "local_files_only")})
+
+
+def _write(file: Path, content: Any) -> None:
+    file.write_text(json.dumps(content, indent=2) + "\n")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import platform
+import resource
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +24,7 @@ from schemas.manifest import canonical_hash
 from trainers.data import Loader, torch_dataset
 from trainers.loading.torch_batches import process_rank
 from trainers.training import distributed
+from trainers.training.card import write_card
 from trainers.training.checkpoint import (
     digest_of,
     read_checkpoint,
@@ -28,103 +33,173 @@ from trainers.training.checkpoint import (
     settings_of,
     write_checkpoint,
 )
+from trainers.training.evaluating import mean_of, scores_of
+from trainers.training.events import Events
 from trainers.training.options import Training
 from trainers.training.progress import History, Progress
-from trainers.training.recipe import Batch, Encoded, Recipe
+from trainers.training.recipe import Batch, Encoded, HeldOut, OwnOptimizer, OwnRate, Recipe
 from trainers.training.schedules import linear
 
-RESULTS = "training.json"
+RESULTS, EVALUATION = "training.json", "evaluation"
 DECAY = 0.01
 VERSION = 1
 """Raised when the same options and data give other weights."""
 
 
-@runtime_checkable
-class OwnOptimizer(Protocol):
-    """A recipe with an optimizer of its own; by default AdamW."""
-
-    def optimizer(self, options: Training) -> torch.optim.Optimizer: ...
-
-
-@runtime_checkable
-class OwnRate(Protocol):
-    """A recipe with a schedule of its own; by default linear warm-up and decay."""
-
-    def rate_at(self, step: int, steps: int) -> float:
-        """The learning rate of a step, from 0."""
-        ...
-
-
-def fit(recipe: Recipe, options: Training, *, command: str = "") -> dict[str, Any]:
+def fit(recipe: Recipe, options: Training, *, command: str = "", about: str = "") -> dict[str, Any]:
     """Train in place, and write the model to the output; what is known of it, which is also in training.json.
 
     A checkpoint of the same training is gone on from, exactly. A model that is finished is not trained again. A first
     SIGINT or SIGTERM ends the process after the step in which it comes and a checkpoint.
     """
     rank, ranks = process_rank()
-    device = distributed.device()
-    network, output = recipe.network.to(device), options.output
-    loader = _loader(recipe, options, rank, ranks)
+    device, output = distributed.device(), options.output
     made_of = _made_of(recipe, options)
+    network = recipe.network.to(device)
+    loader = _loader(recipe, options, rank, ranks)
     if (known := _finished(output, made_of["fingerprint"])) is not None:
         if rank == 0:
             print(f"{output}: there already", file=sys.stderr)
         return known
     weights = [each for each in network.parameters() if each.requires_grad]
+    if options.checkpointing:
+        _recompute(network)
     optimizer = recipe.optimizer(options) if isinstance(recipe, OwnOptimizer) else adamw(network, options.rate)
-    steps = options.steps or max(1, round(options.epochs * loader.steps()))
-    history, first = History(), 0
+    an_epoch = loader.steps()
+    steps = options.steps or max(1, round(options.epochs * an_epoch))
+    history, first, best = History(), 0, None
     output.mkdir(parents=True, exist_ok=True)
     if saved := read_checkpoint(output, made_of["fingerprint"], device):
-        first, history = saved["step"], History(**saved["history"])
+        first, history, best = saved["step"], History(**saved["history"]), saved["best"]
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])
         loader.load_state_dict(saved["loader"])
         del saved
+    events = Events(output, first) if rank == 0 else None
     progress = Progress(steps, first, history, shown=rank == 0)
     if first:
         progress.say(f"{output}: goes on after step {first:,}")
 
     def keep(done: int) -> None:
         if rank == 0:
-            state = {"step": done, "network": network.state_dict(), "optimizer": optimizer.state_dict()}
-            write_checkpoint(
-                output, made_of["fingerprint"], **state, loader=loader.state_dict(), history=history.state()
-            )
+            state = {"step": done, "history": history.state(), "loader": loader.state_dict(), "best": best}
+            state |= {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
+            write_checkpoint(output, made_of["fingerprint"], **state)
+
+    def evaluate(done: int) -> None:
+        if rank == 0 and options.evaluation is not None and str(done) not in history.scores:
+            network.eval()
+            with stop.paused():
+                history.scores[str(done)] = _evaluated(recipe, options, done, last=done == ended, say=progress.say)
+            network.train()
+            assert events is not None
+            events.scores(done, history.scores[str(done)])
 
     network.train()
-    with contextlib.closing(progress), Stop() as stop, contextlib.closing(_batches(recipe, loader, options)) as batches:
+    ended = steps
+    batches = _batches(recipe, loader, options)
+    with Stop() as stop, contextlib.closing(progress), contextlib.closing(batches):
         for step in range(first, steps):
+            if step == 0 or (options.evaluation_steps and step % options.evaluation_steps == 0):
+                evaluate(step)
             began = time.perf_counter()
             batch = next(batches)
             waited = time.perf_counter() - began
             rate = recipe.rate_at(step, steps) if isinstance(recipe, OwnRate) else _rate(options, step, steps)
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("times", 1.0)
             optimizer.zero_grad()
             seed = (options.seed, step, rank)
             losses = backward(recipe, batch, chunk=options.chunk, precision=options.precision, seed=seed)
-            *means, stopped = distributed.averaged(weights, [*losses.values(), float(stop.asked)])
+            *means, stopped = distributed.averaged(weights, [*losses.values(), float(stop.asked > 0)])
             losses = dict(zip(losses, means, strict=True))
-            _require_finite(losses, step, options)
+            _require_finite(losses, step)
             if options.clip is not None:
                 nn.utils.clip_grad_norm_(weights, options.clip)
             optimizer.step()
-            seconds = time.perf_counter() - began
-            progress.note(step, losses, examples=batch.rows * ranks, seconds=seconds, waiting=waited)
             done = step + 1
-            if done < steps and (stopped or done % options.checkpoint_steps == 0):
+            seconds = time.perf_counter() - began
+            point = progress.note(step, losses, examples=batch.rows * ranks, seconds=seconds, waiting=waited)
+            if events is not None and point is not None:
+                events.losses(done, point, rate=rate, history=history)
+            if isinstance(recipe, HeldOut) and (done % an_epoch == 0 or done == steps):
+                network.eval()
+                history.held_out.append([done, score := recipe.held_out()])
+                network.train()
+                if history.since_best == 0:
+                    best = {name: each.detach().clone() for name, each in network.state_dict().items()}
+                if events is not None:
+                    events.held_out(done, score)
+                if options.patience and history.since_best >= options.patience:
+                    ended = done
+            if stopped or done % options.checkpoint_steps == 0 or done == ended:
                 keep(done)
-            if stopped and done < steps:
+            if stopped:
                 progress.say(f"stopped after step {done:,} of {steps:,}: the same command goes on from there")
                 raise SystemExit(128 + (stop.asked or signal.SIGTERM))
-    network.eval()
-    results = made_of | {"command": command, "steps": steps, "losses": history.losses}
+            if done == ended:
+                break
+        if best is not None:
+            network.load_state_dict(best)
+        network.eval()
+        if rank == 0:
+            recipe.save(output)
+            evaluate(ended)
+    if events is not None:
+        events.close()
+    results = made_of | _known(history, device) | {"steps": ended, "command": command}
     if rank == 0:
-        recipe.save(output)
+        write_card(options, results, about=about or getattr(recipe, "about", ""), usage=getattr(recipe, "usage", ""))
         (output / RESULTS).write_text(json.dumps(results, indent=1) + "\n")
         remove_checkpoint(output)
     return results
+
+
+def _evaluated(
+    recipe: Recipe, options: Training, done: int, *, last: bool, say: Callable[[str], None]
+) -> Mapping[str, Any]:
+    """The scores of the model as it is after some steps, beside those before the first; the last is in the output."""
+    results = options.output / EVALUATION / f"step-{done}"
+    model = options.output if last else results / "model"
+    if not last:
+        recipe.save(model)
+    before = options.output / EVALUATION / "step-0"
+    say(f"evaluation after step {done:,}")
+    scores = scores_of(model, results, options, say, against=before if done else None)
+    if not last:
+        shutil.rmtree(model)
+    say(f"evaluation after step {done:,}: mean {mean_of(scores):.2f}")
+    return scores
+
+
+def _known(history: History, device: torch.device) -> dict[str, Any]:
+    """What is known of a training that is done, beside what it was made of."""
+    if device.type == "cuda":
+        memory = torch.cuda.max_memory_allocated(device)
+    else:
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return {
+        "examples": history.examples,
+        "seconds": round(history.seconds, 1),
+        "examples_a_second": round(history.examples_a_second, 1),
+        "share_waiting": round(history.share_waiting, 4),
+        "peak_memory": memory,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "versions": {each: version(each) for each in ("phrasemill", "torch", "transformers", "numpy", "pyarrow")},
+        "losses": history.losses,
+        "held_out": history.held_out,
+        "scores": history.scores,
+    }
+
+
+def _recompute(network: nn.Module) -> None:
+    """Have transformers compute activations again."""
+    found = [each for each in network.modules() if hasattr(each, "gradient_checkpointing_enable")]
+    if not found:
+        raise UserError("--checkpointing: this network has no transformer; leave the option out")
+    for each in found:
+        enable: Any = each.gradient_checkpointing_enable
+        enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def backward(
@@ -194,12 +269,12 @@ def _rate(options: Training, step: int, steps: int) -> float:
     return options.rate * linear(step, steps, warm_up=options.warm_up)
 
 
-def _require_finite(losses: Mapping[str, float], step: int, options: Training) -> None:
+def _require_finite(losses: Mapping[str, float], step: int) -> None:
     for name, value in losses.items():
         if not math.isfinite(value):
             raise UserError(
-                f"step {step + 1:,}: the loss {name} is {value}; go on from the last checkpoint with a lower --rate, "
-                "with --clip, or with --precision float32"
+                f"step {step + 1:,}: the loss {name} is {value}; train again with a lower --rate, with --clip 1 "
+                "or with --precision float32, to another --output"
             )
 
 
@@ -277,6 +352,15 @@ class Stop:
     def __exit__(self, *_: object) -> None:
         for number, action in self._before.items():
             signal.signal(number, action)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """During this block both act as before."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
 
     def _note(self, number: int, _: object) -> None:
         self.asked = number

@@ -22,12 +22,15 @@ POINTS = 200
 class History:
     """What a training has been so far; part of its checkpoint.
 
-    losses   [[steps done, {name: mean since the one before}], ...]
-    seconds  that the steps have taken, `waiting` of them for rows
+    losses    [[steps done, {name: mean since the one before}], ...]
+    scores    of the evaluation, by steps done
+    held_out  [[steps done, score], ...]
+    seconds   that the steps have taken, `waiting` of them for rows
     """
 
     losses: list[Any] = field(default_factory=list)
     scores: dict[str, Any] = field(default_factory=dict)
+    held_out: list[Any] = field(default_factory=list)
     examples: int = 0
     seconds: float = 0.0
     waiting: float = 0.0
@@ -36,6 +39,12 @@ class History:
 
     def state(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def since_best(self) -> int:
+        """How many scores on held-out rows came after the best one, the first of equal ones."""
+        scores = [score for _, score in self.held_out]
+        return len(scores) - 1 - scores.index(max(scores))
 
     @property
     def examples_a_second(self) -> float:
