@@ -21,6 +21,7 @@ MODELS = {
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
+    "pearl": "trainers.pearl.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
