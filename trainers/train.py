@@ -4,6 +4,7 @@ parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
 entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
+uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ MODELS = {
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
     "pearl": "trainers.pearl.command",
+    "uctopic": "trainers.uctopic.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 

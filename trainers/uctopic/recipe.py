@@ -41,7 +41,6 @@ class UCTopic:
     def __init__(self, options: UCTopicTraining) -> None:
         self._options = options
         self.sources = [Source.open(each, columns=COLUMNS) for each in options.data]
-        torch.manual_seed(options.seed)
         self.network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0)
         if options.mlm_weight and not any(hasattr(self.network.model, each) for each in HEADS):
             raise UserError(f"--model {options.model}: has no head for masked words that is known: --mlm-weight 0")
