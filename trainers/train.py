@@ -5,6 +5,7 @@ entities  the entity finder `phrasemill`, from raw text and other finders to a h
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
+pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MODELS = {
     "phrase_bert": "trainers.phrase_bert.command",
     "pearl": "trainers.pearl.command",
     "uctopic": "trainers.uctopic.command",
+    "pgru": "trainers.pgru.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 

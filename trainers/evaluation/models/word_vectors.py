@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,26 +50,20 @@ def _read(place: Path, most: int | None) -> WordVectors:
     return found
 
 
-class MeanOfWords(Contextless):
-    """Unknown words are left out; a text without a known word has the vector 0.
-
-    A word is what stands between blanks: as it is, or in lower case, or else its parts of letters and digits alone.
+class OfWords(Contextless):
+    """A model of the words that it knows: a word is what stands between blanks, as it is, or in lower case, or else its
+    parts of letters and digits alone. Unknown words are left out.
     """
 
-    def __init__(self, name: str, vectors: WordVectors) -> None:
-        self.name = name
-        self._rows, self._matrix = vectors
-        self.dimension: int = self._matrix.shape[1]
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        self._rows = rows
         self._words: dict[str, list[int]] = {}
         self._texts: dict[str, bool] = {}
 
-    def encode(self, texts: Sequence[str]) -> F32:
-        found = np.zeros((len(texts), self.dimension), np.float32)
-        for at, text in enumerate(texts):
-            rows = [row for word in text.split() for row in self._rows_of(word)]
-            if rows:
-                found[at] = np.mean(self._matrix[rows], axis=0, dtype=np.float32)
-            self._texts[text] = bool(rows)
+    def rows_of(self, text: str) -> list[int]:
+        """The rows of a text's words."""
+        found = [row for word in text.split() for row in self._rows_of(word)]
+        self._texts[text] = bool(found)
         return found
 
     def _rows_of(self, word: str) -> list[int]:
@@ -92,3 +86,20 @@ class MeanOfWords(Contextless):
             return []
         said = f"{unknown:,} of {words:,} words unknown ({unknown / words:.1%})"
         return [f"{said}, {empty:,} of {texts:,} texts without a known word" if empty else said]
+
+
+class MeanOfWords(OfWords):
+    """A text without a known word has the vector 0."""
+
+    def __init__(self, name: str, vectors: WordVectors) -> None:
+        super().__init__(vectors.rows)
+        self.name = name
+        self._matrix = vectors.matrix
+        self.dimension: int = self._matrix.shape[1]
+
+    def encode(self, texts: Sequence[str]) -> F32:
+        found = np.zeros((len(texts), self.dimension), np.float32)
+        for at, text in enumerate(texts):
+            if rows := self.rows_of(text):
+                found[at] = np.mean(self._matrix[rows], axis=0, dtype=np.float32)
+        return found
