@@ -1,11 +1,12 @@
 """Trains a model.
 
-parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
-entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
+parser       the parser `phrasemill`, from treebanks and raw text to its ONNX file
+entities     the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
-uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
-pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
+pearl        PEARL, from phrases that mean the same, hard negatives and types
+uctopic      UCTopic: a transformer, from pairs of mentions in their sentences
+pgru         a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 """
 
 from __future__ import annotations
