@@ -1,7 +1,7 @@
 """Trains a model.
 
-parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
-entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
+parser       the parser `phrasemill`, from treebanks and raw text to its ONNX file
+entities     the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
 paraphraser  a causal language model, from pairs of phrases
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 pearl     PEARL, from pairs of texts that mean the same, hard negatives and types of phrases
@@ -10,6 +10,9 @@ uctopic   UCTopic: a transformer, from pairs of mentions in their sentences
 pgru      a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
 uctopic_clusters  UCTopic, fine-tuned on mentions by their clusters (CCL); their topics
+pearl        PEARL, from phrases that mean the same, hard negatives and types
+uctopic      UCTopic: a transformer, from pairs of mentions in their sentences
+pgru         a GRU over the vectors of words, from pairs of phrases with contrasts (Pairwise-GRU)
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ MODELS = {
     "phrase_bert": "trainers.phrase_bert.command",
     "pgru": "trainers.pgru.command",
     "uctopic_clusters": "trainers.uctopic.clusters_command",
+    "pearl": "trainers.pearl.command",
+    "uctopic": "trainers.uctopic.command",
+    "pgru": "trainers.pgru.command",
 }
 """The module of each model; it has a `main(arguments) -> exit status`."""
 
