@@ -136,7 +136,7 @@ def test_no_input_is_the_sample(toy):
         ("extract-pairs", "extract-pears", "step 1: extract-pears: no such command; did you mean extract-pairs?"),
         ("extract-pairs", "", "step 1: --input: no such command"),
         ("contrast-pairs", "contrast-pairs --contrast 3", "--contrast: no such flag; did you mean --contrasts?"),
-        ("evaluate {here}", "train baker {here}", "step 5: train: there are parser, entities, paraphraser"),
+        ("evaluate {here}", "train baker {here}", "step 5: train: there are parser, entities, paraphraser, "),
         ("evaluate {here}", "evaluate --widow 3 {here}", "step 5: evaluate: --widow: no such flag; see --help"),
         ("--against {model}", "--against {base}", "step 5: {base} has no value here: give --set base=VALUE"),
         ("--against {model}", "--against {", "step 5: {: names are put in braces, such as {output}"),
