@@ -140,6 +140,9 @@ def read(path: Path) -> Recipe:
     return Recipe(place, table["about"], table["scales"], steps)
 
 
+_TYPES: Mapping[type, str] = {str: "a text", dict: "a table", list: "a list of tables"}
+
+
 def _check(table: Any, known: Mapping[str, type], place: str, *, optional: bool = False) -> None:
     """UserError unless these are its keys and types; `optional`: only the first has to be there."""
     if not isinstance(table, dict):
@@ -148,8 +151,7 @@ def _check(table: Any, known: Mapping[str, type], place: str, *, optional: bool 
         if key not in known:
             raise UserError(f"{place}: no key {key!r}; there are {', '.join(known)}")
         if not isinstance(value, known[key]):
-            what = {str: "a text", dict: "a table", list: "a list of tables"}[known[key]]
-            raise UserError(f"{place}: {key}: must be {what}, not {value!r}")
+            raise UserError(f"{place}: {key}: must be {_TYPES[known[key]]}, not {value!r}")
     for key in list(known)[: 1 if optional else None]:
         if key not in table:
             raise UserError(f"{place}: has no {key!r}")
@@ -192,7 +194,7 @@ def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = 
             instead[output] = instead.get(source, source)
 
 
-def _values(recipe: Recipe, options: RecipeOptions) -> dict[str, Sequence[str]]:
+def _values(recipe: Recipe, options: RecipeOptions) -> Mapping[str, Sequence[str]]:
     if options.scale not in recipe.scales:
         raise UserError(f"{recipe.place}: no scale {options.scale!r}; there are {', '.join(recipe.scales)}")
     default = f"out/{Path(recipe.place).stem}"

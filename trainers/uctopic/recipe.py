@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from trainers.training.distributed import gathered
 from trainers.training.losses import info_nce
 from trainers.training.recipe import Batch, Encoded
 from trainers.uctopic.network import HEADS, Mention, MentionEncoder, Tokens, masked
-from trainers.uctopic.options import UCTopicTraining
+from trainers.uctopic.options import MentionTraining, UCTopicTraining
 from transforms.arrays import strings_hashes
 
 _SIDE = ("text", "start_char", "end_char", "mention", "entity_id", "target_title", "section")
@@ -41,7 +41,6 @@ class UCTopic:
     def __init__(self, options: UCTopicTraining) -> None:
         self._options = options
         self.sources = [Source.open(each, columns=COLUMNS) for each in options.data]
-        torch.manual_seed(options.seed)
         self.network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0)
         if options.mlm_weight and not any(hasattr(self.network.model, each) for each in HEADS):
             raise UserError(f"--model {options.model}: has no head for masked words that is known: --mlm-weight 0")
@@ -59,14 +58,13 @@ class UCTopic:
         return Batch(inputs, len(table), {"names": names_of(table)})
 
     def encode(self, inputs: Sequence[Input]) -> Encoded:
-        one = self._options.masks == "one"
-        vectors = self.network(
-            [each.tokens if each.keeps_words else masked(each.tokens, self.network.mask, one=one) for each in inputs]
-        )
+        vectors = vectors_of(self.network, inputs, self._options)
         if not self._options.mlm_weight or not torch.is_grad_enabled():
             return Encoded(vectors)
         share = self._options.mlm_weight * sum(each.share for each in inputs)
-        return Encoded(vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])})
+        return Encoded(
+            vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])}
+        )
 
     def losses(self, vectors: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         anchors, positives = vectors[: batch.rows], vectors[batch.rows :]
@@ -81,6 +79,15 @@ class UCTopic:
 
     def save(self, folder: Path) -> None:
         self.network.save(folder)
+
+
+def vectors_of(network: MentionEncoder, inputs: Sequence[Input], options: MentionTraining) -> Tensor:
+    """[n, dimension] of mentions in their sentences, masked unless they keep their words."""
+    one = options.masks == "one"
+    return cast(
+        Tensor,
+        network([each.tokens if each.keeps_words else masked(each.tokens, network.mask, one=one) for each in inputs]),
+    )
 
 
 def mentions_in(table: pa.Table, suffix: str = "") -> list[Mention]:
