@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from schemas.errors import UserError
+from trainers.evaluation.model import Passage
 from trainers.evaluation.models.options import ModelOptions
 from trainers.evaluation.models.registry import find_model
 from trainers.evaluation.tasks.bigrams import Instance
@@ -165,7 +166,7 @@ def test_the_folder_is_a_model_of_the_evaluation(recipe: Any, tmp_path: Path) ->
     recipe.network.eval()
     expected = recipe.network([[2, 3], [], [0, 4], [0, 4], []]).detach().numpy()
     assert np.array_equal(vectors, expected)
-    assert model.encode_spans([(["the", "red", "house"], 1, 3)]).tolist() == [expected[0].tolist()]
+    assert model.encode_spans([Passage(["the", "red", "house"], 1, 3)]).tolist() == [expected[0].tolist()]
     assert model.remarks() == ["1 of 5 words unknown (20.0%), 2 of 6 texts without a known word"]
     again = tmp_path / "again"
     again.mkdir()

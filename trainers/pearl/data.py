@@ -7,13 +7,15 @@ of phrases are joined to the pairs. Without torch.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from schemas.checks import hashes
 from schemas.dataset import Dataset
@@ -71,15 +73,63 @@ def given(place: str) -> Given:
     return found
 
 
-def sources_of(all_given: Sequence[Given]) -> list[Source]:
-    """The pairs of all datasets that have some. UserError if there are none."""
-    pairs = [(each, each.pair) for each in all_given if each.pair]
-    if not pairs:
+class Chosen(NamedTuple):
+    """Which rows are learned from.
+
+    min_score    of pairs with a score
+    types        the entity types of the phrases that are rows themselves; none: no phrase is
+    types_words  words of such a phrase, at most
+    """
+
+    min_score: float | None = None
+    types: tuple[str, ...] = ()
+    types_words: int = 6
+
+
+def sources_of(all_given: Sequence[Given], chosen: Chosen, folder: Path) -> list[Source]:
+    """The pairs of all datasets, then typed phrases. What is not taken whole is written to the folder.
+
+    UserError if there are none.
+    """
+    found = []
+    for number, each in enumerate(all_given):
+        if each.pair:
+            names = {each.pair[0]: PHRASE, each.pair[1]: POSITIVE}
+            if chosen.min_score is None or "score" not in each.columns:
+                found.append(Source.open(each.place, columns=names))
+            else:
+                parts = (
+                    table.filter(pc.fill_null(pc.greater_equal(table.column("score"), chosen.min_score), True))
+                    for table in _tables(each, [*names, "score"])
+                )
+                pairs = (table.select([*names]).rename_columns([*names.values()]) for table in parts)
+                found.append(_written(folder / f"pairs-{number}.parquet", pairs, each.place))
+    for number, each in enumerate(all_given):
+        if chosen.types and each.has_types and "entity_type" in each.columns:
+            tables = (typed_rows(table, chosen) for table in _tables(each, ["phrase", "entity_type"]))
+            found.append(_written(folder / f"typed-{number}.parquet", tables, each.place))
+    if not found:
         raise UserError(
             f"--data {all_given[0].place}: no dataset has pairs of texts; give augmentations, paraphrases, pairs or "
             "contexts, too"
         )
-    return [Source.open(each.place, columns={one: PHRASE, other: POSITIVE}) for each, (one, other) in pairs]
+    return found
+
+
+def typed_rows(table: pa.Table, chosen: Chosen) -> pa.Table:
+    """The phrases of the types, each with itself."""
+    phrase = table.column("phrase")
+    of_type = pc.is_in(table.column("entity_type"), pa.array(chosen.types))
+    kept = phrase.filter(pc.and_(of_type, pc.less(pc.count_substring(phrase, " "), chosen.types_words)))
+    return pa.table([kept, kept], names=[PHRASE, POSITIVE])
+
+
+def _written(file: Path, tables: Iterator[pa.Table], place: str) -> Source:
+    table = pa.concat_tables(tables)
+    if not table.num_rows:
+        raise UserError(f"{place}: no row is left by --min-score or --types-of; choose others")
+    pq.write_table(table, file, row_group_size=1 << 16)
+    return Source.open([file])
 
 
 # ---- What is joined by phrase
@@ -240,32 +290,45 @@ class Rows(NamedTuple):
 
     candidates  [m] the keys of positives and hard negatives, among which each phrase finds its own positive
     owners      [m] the key of the phrase of which a positive is one; of a hard negative its own key
+    contexts    [m] 1 where a candidate is a context, 0 where it is a phrase
     """
 
     texts: list[str]
-    anchors: U64
+    phrases: U64
     candidates: U64
     owners: U64
+    contexts: U64
 
 
 def rows_of(table: pa.Table, *, negatives: Negatives | None, number: int, words: int) -> Rows:
     """`number` hard negatives a phrase; contexts are cut to `words` words on each side of the mask."""
     phrases, positives = table.column(PHRASE), table.column(POSITIVE)
     anchors, own = keys_of(phrases), keys_of(positives)
+    contexts = pc.match_substring(positives, MASK).to_numpy().astype(np.uint64)
     texts = phrases.to_pylist() + [window(each, words) for each in positives.to_pylist()]
     if negatives is None or not number:
-        return Rows(texts, anchors, own, anchors)
+        return Rows(texts, anchors, own, anchors, contexts)
     _, hard = negatives.drawn(anchors, number=number)
     others = keys_of(hard)
-    return Rows(texts + hard.to_pylist(), anchors, np.concatenate([own, others]), np.concatenate([anchors, others]))
+    return Rows(
+        texts + hard.to_pylist(),
+        anchors,
+        np.concatenate([own, others]),
+        np.concatenate([anchors, others]),
+        np.append(contexts, np.zeros_like(others)),
+    )
 
 
-def left_out(anchors: U64, positives: U64, candidates: U64, owners: U64, right: I64) -> Bools:
+def left_out(phrases: U64, candidates: U64, owners: U64, contexts: U64, right: I64, *, apart: bool = False) -> Bools:
     """[n, m] the candidates that are no negatives of a phrase: the phrase itself, the text of its positive, and other
-    positives of the phrase. Not its own positive, `right`.
+    positives of the phrase. Not its own positive, `right`. `apart`: contexts also where its positive is none, and
+    candidates that are none where it is one.
     """
-    found = (anchors[:, None] == candidates) | (anchors[:, None] == owners) | (positives[:, None] == candidates)
-    found[np.arange(len(anchors)), right] = False
+    found = (phrases[:, None] == candidates) | (phrases[:, None] == owners)
+    found |= candidates[right][:, None] == candidates
+    if apart:
+        found |= contexts[right][:, None] != contexts
+    found[np.arange(len(phrases)), right] = False
     return found
 
 
@@ -290,7 +353,3 @@ def digest_of_joined(all_given: Sequence[Given]) -> str:
     """A hash of the content of all datasets that are joined to pairs."""
     joined = [each.place for each in all_given if each.has_types or each.has_negatives]
     return canonical_hash([Source.open(each).digest for each in joined])
-
-
-def shares_of(weights: Mapping[int, float], number: int) -> list[float]:
-    return [weights.get(each, 0.0) for each in range(number)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.options import BadValue, count, natural, number, option, reject_rate
+from schemas.options import BadValue, count, natural, number, option, reject_rate, some_of
+from schemas.terms import ENTITY_TYPES, NO_ENTITY
 from trainers.training.options import Training, changed, positive
 
 at_least_0 = number(float, lambda each: 0 <= each < float("inf"), "a number of 0 or more")
@@ -53,6 +54,18 @@ class PearlTraining(Training):
         1.0, takes=at_least_0, metavar="X", help="of the loss of the types of phrases", source="PEARL, section 3.3"
     )
     type_shares: bool = option(False, help="learn the shares of a phrase's types, not its commonest type")
+    apart: bool = option(False, help="contexts are no negatives of rows without a context, and the other way round")
+    min_score: float | None = option(
+        None, takes=float, metavar="X", help="learn from pairs with at least this score only", unset="all"
+    )
+    types_of: tuple[str, ...] = option(
+        (),
+        takes=some_of((*ENTITY_TYPES, NO_ENTITY)),
+        metavar="TYPES",
+        help="learn from the phrases of these entity types, too, each with itself: it is their types that are learned",
+        unset="no row is a phrase alone",
+    )
+    types_words: int = option(6, takes=count, metavar="N", help="words of such a phrase, at most")
     context_words: int = option(12, takes=natural, metavar="N", help="words of a context on each side of its mask")
     characters: bool = option(
         True, flag="--no-characters", help="without the character encoder", source="PEARL, section 3.2"
@@ -69,7 +82,12 @@ class PearlTraining(Training):
         metavar="X",
         help="the length of the new character encoder's vectors, in lengths of the model's",
     )
-    character_rate: float = option(30.0, takes=positive, metavar="X", help="its learning rate, in rates of the model")
+    new_rate: float = option(
+        50.0,
+        takes=positive,
+        metavar="X",
+        help="the rate of what begins untrained, the character encoder and the head of the types, in rates of the rest",
+    )
     base_share: float = option(
         0.5,
         takes=reject_rate,

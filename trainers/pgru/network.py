@@ -41,7 +41,7 @@ class PhraseGRU(nn.Module):
         else:
             # Not in checkpoints, where its hash stands for it.
             self.register_buffer("vectors", vectors, persistent=False)
-        digest = xxhash.xxh3_128(np.ascontiguousarray(words.matrix))
+        digest = xxhash.xxh3_128(np.ascontiguousarray(words.matrix).tobytes())
         digest.update("\n".join(f"{word}\t{row}" for word, row in words.rows.items()).encode("utf-8", "replace"))
         self.register_buffer("words_digest", torch.tensor([*digest.digest()], dtype=torch.uint8))
         self.gru = nn.GRU(vectors.shape[1], config.units, batch_first=True)

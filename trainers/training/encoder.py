@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from schemas.errors import UserError
 from trainers.training.options import Training
-from transforms.encoders.files import find_encoder
+from transforms.encoders.files import brings_no_code, find_encoder
 from transforms.encoders.options import POOLINGS
 from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
@@ -55,7 +55,12 @@ class PhraseEncoder(nn.Module):
         logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
         with quiet_transformers():
             # On the device on which the loop puts it, not on the one that the library would choose.
-            model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32})
+            model = SentenceTransformer(
+                str(folder),
+                device="cpu",
+                model_kwargs={"dtype": torch.float32},
+                trust_remote_code=brings_no_code(folder),
+            )
         found = cls(model, max_tokens=max_tokens)
         if options is not None:
             change(found.inner, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -87,7 +87,7 @@ def with_masked_words(tokens: Tokens, mask: int, vocabulary: int) -> tuple[list[
 class LukeForMaskedLM(transformers.LukeForMaskedLM):
     """LUKE with the weights of its head for words tied, as in transformers 4: the head of 5 would be a random one."""
 
-    _tied_weights_keys = {
+    _tied_weights_keys: ClassVar = {
         **transformers.LukeForMaskedLM._tied_weights_keys,
         "lm_head.decoder.weight": "luke.embeddings.word_embeddings.weight",
     }
@@ -138,7 +138,12 @@ class MentionEncoder(nn.Module):
         if new := sorted(each for each in report["missing_keys"] if not each.startswith(base)):
             if not head:
                 return cls(model.base_model, tokenizer, max_tokens=max_tokens)
-            said = f"{name}: has no head for masked words ({new[0]} is missing): a new one is learned, from random weights"
+            for each in new:
+                if each.endswith("bias"):  # LUKE's is whatever was in memory
+                    nn.init.zeros_(model.get_parameter(each))
+            said = (
+                f"{name}: has no head for masked words ({new[0]} is missing): a new one is learned, from random weights"
+            )
             print(said, file=sys.stderr, flush=True)
         return cls(model, tokenizer, max_tokens=max_tokens)
 
@@ -154,11 +159,15 @@ class MentionEncoder(nn.Module):
                 what = mention.text[mention.start_char : mention.end_char]
                 raise UserError(f"the mention {what!r} of {mention.text[:100]!r}: has no sub-token: leave its row out")
             ids, word_ids = encoded.ids, encoded.word_ids
+            start, end = span[0], span[-1] + 1
+            # LUKE counts the blank before a mention as the mention's, where it is a sub-token of its own.
+            while start > 1 and encoded.offsets[kept[start - 1]] == (encoded.offsets[kept[start]][0],) * 2:
+                start -= 1
             words: dict[int, list[int]] = {}
             for n, each in enumerate(kept):
                 if word_ids[each] is not None:
                     words.setdefault(word_ids[each], []).append(n)
-            found.append(Tokens([ids[each] for each in kept], span[0], span[-1] + 1, [*words.values()]))
+            found.append(Tokens([ids[each] for each in kept], start, end, [*words.values()]))
         return found
 
     def forward(self, inputs: Sequence[Tokens]) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from trainers.training.distributed import gathered
 from trainers.training.losses import info_nce
 from trainers.training.recipe import Batch, Encoded
 from trainers.uctopic.network import HEADS, Mention, MentionEncoder, Tokens, masked
-from trainers.uctopic.options import UCTopicTraining
+from trainers.uctopic.options import MentionTraining, UCTopicTraining
 from transforms.arrays import strings_hashes
 
 _SIDE = ("text", "start_char", "end_char", "mention", "entity_id", "target_title", "section")
@@ -58,14 +58,13 @@ class UCTopic:
         return Batch(inputs, len(table), {"names": names_of(table)})
 
     def encode(self, inputs: Sequence[Input]) -> Encoded:
-        one = self._options.masks == "one"
-        vectors = self.network(
-            [each.tokens if each.keeps_words else masked(each.tokens, self.network.mask, one=one) for each in inputs]
-        )
+        vectors = vectors_of(self.network, inputs, self._options)
         if not self._options.mlm_weight or not torch.is_grad_enabled():
             return Encoded(vectors)
         share = self._options.mlm_weight * sum(each.share for each in inputs)
-        return Encoded(vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])})
+        return Encoded(
+            vectors, {"masked words": share * self.network.masked_words_loss([each.tokens for each in inputs])}
+        )
 
     def losses(self, vectors: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         anchors, positives = vectors[: batch.rows], vectors[batch.rows :]
@@ -80,6 +79,15 @@ class UCTopic:
 
     def save(self, folder: Path) -> None:
         self.network.save(folder)
+
+
+def vectors_of(network: MentionEncoder, inputs: Sequence[Input], options: MentionTraining) -> Tensor:
+    """[n, dimension] of mentions in their sentences, masked unless they keep their words."""
+    one = options.masks == "one"
+    return cast(
+        Tensor,
+        network([each.tokens if each.keeps_words else masked(each.tokens, network.mask, one=one) for each in inputs]),
+    )
 
 
 def mentions_in(table: pa.Table, suffix: str = "") -> list[Mention]:
