@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -371,7 +372,9 @@ def test_training(base, places, tmp_path):
     assert not np.allclose(np.linalg.norm(vectors, axis=1), 1)  # as the paper: no Normalize
     measured = find_model(str(output), ModelOptions()).load().encode(texts)
     assert np.abs(measured - vectors).max() < 1e-5
-    print(losses)
+    early, late = losses[:5], losses[-5:]
+    for name in ("contrast", "types"):
+        assert sum(each[name] for _, each in late) < sum(each[name] for _, each in early) / 2
     # The vectors of the network in training, and of its folder.
     torch.manual_seed(0)
     recipe = Pearl(PearlTraining(data=(places["noise"],), model=base, base_share=0.0, character_width=8))
@@ -390,3 +393,48 @@ def test_training(base, places, tmp_path):
         f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize")
     ]
     assert SentenceTransformer(str(plain), device="cpu").encode(texts).shape == (2, 16)
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore")
+def test_a_training_goes_on_exactly(base, places, tmp_path):
+    from trainers.pearl.options import PearlTraining
+    from trainers.pearl.recipe import Pearl
+    from trainers.training.checkpoint import digest_of, seed_torch
+    from trainers.training.loop import fit
+
+    class Stopped(Pearl):
+        """Gets a SIGTERM in a step."""
+
+        steps = 0
+
+        def losses(self, vectors: Any, batch: Any) -> Any:
+            self.steps += 1
+            if self.steps == 4:
+                signal.raise_signal(signal.SIGTERM)
+            return super().losses(vectors, batch)
+
+    def ended(recipe: type[Pearl], name: str) -> str:
+        options = PearlTraining(
+            data=tuple(places[each] for each in ("noise", "words", "typed", "negatives")),
+            model=base,
+            output=tmp_path / name,
+            steps=7,
+            batch_size=2,
+            seed=3,
+            character_width=8,
+            rate=1e-3,
+            chunk=3,
+            symmetric=True,
+            type_shares=True,
+        )
+        seed_torch(options.seed)
+        made = recipe(options)
+        fit(made, options)
+        return digest_of(made.network)
+
+    whole = ended(Pearl, "whole")
+    with pytest.raises(SystemExit):
+        ended(Stopped, "stopped")
+    assert (tmp_path / "stopped" / "checkpoint.pt").exists()
+    assert ended(Pearl, "stopped") == whole

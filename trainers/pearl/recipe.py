@@ -128,7 +128,8 @@ class Pearl:
         right = np.arange(first, first + n)
         keys = np.stack([batch.given[name].view(np.int64) for name in CANDIDATES], axis=1)
         every = gathered(torch.from_numpy(keys).to(vectors.device))[0].cpu().numpy().view(np.uint64)
-        out = left_out(batch.given["phrases"], *every.T, right, apart=options.apart)
+        keys_of_all, owners, contexts = every.T
+        out = left_out(batch.given["phrases"], keys_of_all, owners, contexts, right, apart=options.apart)
         found = {"contrast": self._contrast(phrases, candidates, right, out)}
         if options.symmetric:
             own = slice(first, first + n)
