@@ -140,6 +140,9 @@ def read(path: Path) -> Recipe:
     return Recipe(place, table["about"], table["scales"], steps)
 
 
+_TYPES: Mapping[type, str] = {str: "a text", dict: "a table", list: "a list of tables"}
+
+
 def _check(table: Any, known: Mapping[str, type], place: str, *, optional: bool = False) -> None:
     """UserError unless these are its keys and types; `optional`: only the first has to be there."""
     if not isinstance(table, dict):
@@ -148,8 +151,7 @@ def _check(table: Any, known: Mapping[str, type], place: str, *, optional: bool 
         if key not in known:
             raise UserError(f"{place}: no key {key!r}; there are {', '.join(known)}")
         if not isinstance(value, known[key]):
-            what = {str: "a text", dict: "a table", list: "a list of tables"}[known[key]]
-            raise UserError(f"{place}: {key}: must be {what}, not {value!r}")
+            raise UserError(f"{place}: {key}: must be {_TYPES[known[key]]}, not {value!r}")
     for key in list(known)[: 1 if optional else None]:
         if key not in table:
             raise UserError(f"{place}: has no {key!r}")
@@ -172,7 +174,10 @@ class Line(NamedTuple):
 
 
 def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = ()) -> Iterator[Line]:
-    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take."""
+    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take.
+
+    `beam_args` go to the commands that write datasets; they are checked already.
+    """
     of_run = ["--resume"]
     of_run += ["--runner", options.runner] if options.runner != "DirectRunner" else []
     of_run += ["--workers", str(options.workers)] if options.workers else []
@@ -184,7 +189,8 @@ def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = 
         words = step.words(options.scale)
         if options.evaluation or not any("{evaluation}" in each for each in words):
             filled = [instead.get(each, each) for each in _filled(words, values, step.place)]
-            yield _parsed(filled, [*of_run, *beam_args], step.place)
+            found = _parsed(filled, of_run, step.place)
+            yield found._replace(of_run=[*found.of_run, *beam_args]) if found.of_run else found
         elif "--input" in words and "--output" in words:
             source, output = (
                 _filled([words[words.index(flag) + 1]], values, step.place)[0] for flag in ("--input", "--output")
@@ -192,7 +198,7 @@ def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = 
             instead[output] = instead.get(source, source)
 
 
-def _values(recipe: Recipe, options: RecipeOptions) -> dict[str, Sequence[str]]:
+def _values(recipe: Recipe, options: RecipeOptions) -> Mapping[str, Sequence[str]]:
     if options.scale not in recipe.scales:
         raise UserError(f"{recipe.place}: no scale {options.scale!r}; there are {', '.join(recipe.scales)}")
     default = f"out/{Path(recipe.place).stem}"

@@ -94,7 +94,8 @@ class Kind:
     rejects   reasons for which they reject something for a fault
     sides     side tables, by name
     measures  distributions in the report
-    views     some of the columns, in order, by name: a configuration of that name for `datasets`
+    views     some of the columns, in order, by name: a configuration of that name for `datasets`. "triplets": an
+              anchor, a positive and a negative, from which trainers learn
     tasks     what it is used for, in the terms of dataset hubs
     alike     where each row has two texts that mean the same: the columns
     texts     columns with texts that models are trained on ("column.field" for lists of structs): rows whose texts are

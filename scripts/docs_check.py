@@ -59,6 +59,7 @@ NOT_RUN = {
     r"--parser benepar": "needs a model of benepar; tests/parsing/test_benepar_parser.py",
     r"benchmarks\.": "takes long; make bench-smoke runs each benchmark at its smallest",
     r"train (parser|entities)|out/mine/": "needs treebanks, and hours; tests/trainers",
+    r"phrasemill recipe (?!mine.toml)": "takes half an hour, and needs models of the hub",
     r"phrasemill evaluate": "needs evaluation sets; tests/trainers/test_evaluate_run.py",
 }
 

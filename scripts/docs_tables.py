@@ -6,7 +6,7 @@
 A table stands between `<!-- options: mine_contexts: contexts, phrases -->` (a command or tool, or "every command", and
 groups of its `--help`), `<!-- columns: Context -->`, `<!-- reasons: Context -->`, `<!-- measures -->` or
 `<!-- commands -->`, and `<!-- end -->`.
-Between `<!-- recipe: pearl --scale full -->`, the arguments of that command, and `<!-- end -->` are a recipe's commands.
+Between `<!-- recipe: pearl --scale full -->` (arguments of `recipe`) and `<!-- end -->` are the commands of a recipe.
 `<!-- columns: overlaps -->` is that of a side table,
 `<!-- columns: MaskedMentionPair beyond MentionPair -->` leaves out the columns that the other has. `<!-- kinds -->` has
 every kind, and `<!-- options: others -->` every option that no other table has, so that new ones are in the docs.

@@ -127,6 +127,7 @@ def test_version_is_the_project_files():
         ("transforms.sources.sample", "", ["README.md"]),
         ("transforms.parsing.phrasemill", "model", ["model/parser.onnx", "model/vocab.txt", "model/README.md"]),
         ("trainers.parser", "", ["recipe.toml"]),
+        ("recipes", "", ["phrase_bert.toml", "pearl.toml", "uctopic.toml", "pgru.toml"]),
         ("transforms.reports", "", ["template.html", "style.css", "charts.js"]),
         ("transforms.reports", "echarts", ["echarts/echarts.min.js", "echarts/NOTICE"]),
     ],

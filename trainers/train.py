@@ -1,10 +1,4 @@
-"""Trains a model.
-
-parser    the parser `phrasemill`, from treebanks and raw text to its ONNX file
-entities  the entity finder `phrasemill`, from raw text and other finders to a head on the parser's network
-paraphraser  a causal language model, from pairs of phrases
-phrase_bert  Phrase-BERT, from triples of paraphrases and contexts
-"""
+"""Trains a model: `python -m trainers.train MODEL --help` says how."""
 
 from __future__ import annotations
 
@@ -21,14 +15,20 @@ MODELS = {
     "entities": "trainers.entities.command",
     "paraphraser": "trainers.paraphraser.command",
     "phrase_bert": "trainers.phrase_bert.command",
+    "pearl": "trainers.pearl.command",
+    "uctopic": "trainers.uctopic.command",
+    "uctopic_clusters": "trainers.uctopic.clusters_command",
+    "pgru": "trainers.pgru.command",
 }
-"""The module of each model; it has a `main(arguments) -> exit status`."""
+"""The module of each model; it has a `TOOL`, and `main(arguments) -> exit status`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
-        print(f"usage: {spelled('trainers.train')} MODEL [option ...]\n\n{__doc__.strip()}")
+        print(f"usage: {spelled('trainers.train')} MODEL [option ...]\n\nMODEL is one of")
+        for name, module in MODELS.items():
+            print(f"  {name:16}  {importlib.import_module(module).TOOL.description}")
         return 0 if given else 2
     name, *rest = given
     name = name.replace("-", "_")

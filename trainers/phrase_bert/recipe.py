@@ -26,10 +26,11 @@ class PhraseBert:
         found = [open_triplets(each) for each in options.data]
         self.sources = [each.source for each in found]
         self.weights = options.weights
-        self.network = PhraseEncoder.load(options.model)
+        self._places = ", ".join(options.data)
+        self.network = PhraseEncoder.load(options.model, max_tokens=options.max_tokens, options=options)
+        self.network.normalise(options.normalise)
         self._margin = options.margin
         self._tokenizer: Any = self.network.model.tokenizer
-        self._most = min(options.max_tokens, self.network.model.max_seq_length or options.max_tokens)
         own = self._tokenizer.mask_token, self._tokenizer.unk_token
         self._instead = {
             theirs: mine
@@ -39,19 +40,23 @@ class PhraseBert:
         }
 
     def prepare(self, table: pa.Table) -> Batch:
-        """The tokens of all anchors, then of all positives, then of all negatives."""
-        texts = [text for name in COLUMNS for text in table.column(name).to_pylist()]
-        for place, text in enumerate(texts):
-            if not text:
-                row = table.slice(place % table.num_rows, 1).to_pylist()[0]
-                raise UserError(f"a row without {COLUMNS[place // table.num_rows]}: {row}: leave it out of the data")
-        return Batch(self._tokens(texts), table.num_rows)
+        """The tokens of all anchors, then of all positives, then of all negatives.
+
+        A row without a negative, as mine_contexts makes it where there is no other phrase, is left out.
+        """
+        rows = [row for row in table.to_pylist() if row["negative"]]
+        for row in rows:
+            if not (row["anchor"] and row["positive"]):
+                raise UserError(f"{self._places}: a row without an anchor or a positive: {row}; leave it out")
+        if not rows:
+            raise UserError(f"{self._places}: a batch without negatives; mine the contexts of more phrases")
+        return Batch(self._tokens([row[name] for name in COLUMNS for row in rows]), len(rows))
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         for theirs, mine in self._instead.items():
             texts = [text.replace(theirs, mine) for text in texts]
-        found = self._tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
-        return [cut(each, most=self._most, about=self._tokenizer.mask_token_id) for each in found]
+        mask = self._tokenizer.mask_token_id
+        return [cut(each, most=self.network.max_tokens, about=mask) for each in self.network.tokens(texts, whole=True)]
 
     def encode(self, inputs: Sequence[Any]) -> Encoded:
         return Encoded(self.network(inputs))

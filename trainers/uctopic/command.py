@@ -7,22 +7,12 @@ The output is a folder that transformers loads, with its head for masked words, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from schemas.commands import Tool
+from trainers.training.command import recipe_command
 from trainers.uctopic.options import UCTopicTraining
 
-TOOL = Tool(
-    "trainers.train uctopic",
+TOOL, main = recipe_command(
+    "uctopic",
     "Trains UCTopic: a mention is near another mention of the same entity, or of the same words.",
     UCTopicTraining,
+    recipe="trainers.uctopic.recipe:UCTopic",
 )
-
-
-def main(arguments: Sequence[str]) -> int:
-    options = TOOL.flags.parse(arguments)[UCTopicTraining]
-    from trainers.training.loop import fit
-    from trainers.uctopic.training import UCTopic
-
-    fit(UCTopic(options), options)
-    return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from schemas.errors import UserError
+from trainers.training.encoder import change
+from trainers.training.options import Training
+from trainers.training.portable import make_tokenizer_portable
 from transforms.encoders.interface import F32
 from transforms.encoders.spans import Placed, window
 from transforms.libraries import quiet_transformers
@@ -87,7 +90,7 @@ def with_masked_words(tokens: Tokens, mask: int, vocabulary: int) -> tuple[list[
 class LukeForMaskedLM(transformers.LukeForMaskedLM):
     """LUKE with the weights of its head for words tied, as in transformers 4: the head of 5 would be a random one."""
 
-    _tied_weights_keys = {
+    _tied_weights_keys: ClassVar = {
         **transformers.LukeForMaskedLM._tied_weights_keys,
         "lm_head.decoder.weight": "luke.embeddings.word_embeddings.weight",
     }
@@ -118,9 +121,10 @@ class MentionEncoder(nn.Module):
             model.entity_predictions.requires_grad_(False)
 
     @classmethod
-    def load(cls, name: str, *, max_tokens: int, head: bool = True) -> MentionEncoder:
+    def load(cls, name: str, *, max_tokens: int, head: bool = True, options: Training | None = None) -> MentionEncoder:
         """A folder or a name on the hub. With `head`, for masked words, a model that has none gets a new one.
 
+        `options`: with its first layers only, or with new weights, as they say.
         UserError if it cannot be loaded, or its tokenizer has no mask or gives no offsets.
         """
         try:
@@ -134,10 +138,15 @@ class MentionEncoder(nn.Module):
         if not tokenizer.is_fast or tokenizer.mask_token_id is None:
             lacks = "a mask token" if tokenizer.is_fast else "offsets of its sub-tokens"
             raise UserError(f"--model {name}: its tokenizer has no {lacks}: choose another model")
+        if options is not None:
+            change(model, options)
         base = f"{model.base_model_prefix}."
         if new := sorted(each for each in report["missing_keys"] if not each.startswith(base)):
             if not head:
                 return cls(model.base_model, tokenizer, max_tokens=max_tokens)
+            for each in new:
+                if each.endswith("bias"):  # LUKE's is whatever was in memory
+                    nn.init.zeros_(model.get_parameter(each))
             said = (
                 f"{name}: has no head for masked words ({new[0]} is missing): a new one is learned, from random weights"
             )
@@ -156,11 +165,15 @@ class MentionEncoder(nn.Module):
                 what = mention.text[mention.start_char : mention.end_char]
                 raise UserError(f"the mention {what!r} of {mention.text[:100]!r}: has no sub-token: leave its row out")
             ids, word_ids = encoded.ids, encoded.word_ids
+            start, end = span[0], span[-1] + 1
+            # LUKE counts the blank before a mention as the mention's, where it is a sub-token of its own.
+            while start > 1 and encoded.offsets[kept[start - 1]] == (encoded.offsets[kept[start]][0],) * 2:
+                start -= 1
             words: dict[int, list[int]] = {}
             for n, each in enumerate(kept):
                 if word_ids[each] is not None:
                     words.setdefault(word_ids[each], []).append(n)
-            found.append(Tokens([ids[each] for each in kept], span[0], span[-1] + 1, [*words.values()]))
+            found.append(Tokens([ids[each] for each in kept], start, end, [*words.values()]))
         return found
 
     def forward(self, inputs: Sequence[Tokens]) -> Tensor:
@@ -222,6 +235,7 @@ class MentionEncoder(nn.Module):
         with quiet_transformers():
             self.model.save_pretrained(folder)
             self._tokenizer.save_pretrained(folder)
+        make_tokenizer_portable(folder)
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """Groups of rows of like length: which, their ids and their mask [n, tokens]."""

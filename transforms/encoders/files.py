@@ -64,6 +64,19 @@ def _modules(folder: Path) -> tuple[str, bool]:
     return chosen[0] if len(chosen) == 1 and chosen[0] in POOLINGS.values() else "", normalised
 
 
+_IMPORTED = ("sentence_transformers.", "transforms.", "trainers.")
+
+
+def brings_no_code(folder: Path) -> bool:
+    """Whether the modules that a model's folder names are all of sentence-transformers or ours, and no code comes with
+    it: then sentence-transformers may import them (its option trust_remote_code).
+    """
+    modules = _json(folder, "modules.json") or []
+    named = all(each["type"].startswith(_IMPORTED) for each in modules)
+    remote = any("auto_map" in (_json(each.parent, each.name) or {}) for each in folder.rglob("config.json"))
+    return named and not remote and next(folder.rglob("*.py"), None) is None
+
+
 def _json(folder: Path, name: str) -> Any:
     """What is in a JSON file, None if there is none."""
     path = folder / name

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from schemas.errors import UserError
-from transforms.encoders.files import EncoderFiles
+from transforms.encoders.files import EncoderFiles, brings_no_code
 from transforms.encoders.interface import F32, EncoderIdentity, Passage
 from transforms.encoders.spans import masked, placed, window
 from transforms.libraries import quiet_transformers
@@ -168,7 +168,10 @@ class WrappedEncoder(_Torch):
         super().__init__(files, identity, prefix=prefix, precision=precision)
         with quiet_transformers():
             self._model = SentenceTransformer(
-                str(files.folder), device=self.device, model_kwargs={"dtype": self._dtype}
+                str(files.folder),
+                device=self.device,
+                model_kwargs={"dtype": self._dtype},
+                trust_remote_code=brings_no_code(files.folder),
             )
         self.dimension = len(self._model.encode("a", show_progress_bar=False))
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from trainers.evaluation.model import FoundModel
 from trainers.evaluation.models.options import ModelOptions
 
-KINDS = ("baselines", "word_vectors", "encoders")
+KINDS = ("baselines", "pgru", "word_vectors", "encoders")
 """The modules, in the order in which they are asked: each has `find(name, options)`, a `FoundModel`, or None.
 
 The last one raises UserError for a name that is of no kind.

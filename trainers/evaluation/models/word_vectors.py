@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,26 +50,24 @@ def _read(place: Path, most: int | None) -> WordVectors:
     return found
 
 
-class MeanOfWords(Contextless):
-    """Unknown words are left out; a text without a known word has the vector 0.
-
-    A word is what stands between blanks: as it is, or in lower case, or else its parts of letters and digits alone.
+class OfWords(Contextless):
+    """A model of the words that it knows: a word is what stands between blanks, as it is, or in lower case, or else its
+    parts of letters and digits alone. Unknown words are left out.
     """
 
-    def __init__(self, name: str, vectors: WordVectors) -> None:
-        self.name = name
-        self._rows, self._matrix = vectors
-        self.dimension: int = self._matrix.shape[1]
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        self._rows = rows
         self._words: dict[str, list[int]] = {}
         self._texts: dict[str, bool] = {}
 
-    def encode(self, texts: Sequence[str]) -> F32:
-        found = np.zeros((len(texts), self.dimension), np.float32)
-        for at, text in enumerate(texts):
-            rows = [row for word in text.split() for row in self._rows_of(word)]
-            if rows:
-                found[at] = np.mean(self._matrix[rows], axis=0, dtype=np.float32)
-            self._texts[text] = bool(rows)
+    def rows_of(self, text: str) -> list[int]:
+        """The rows of a text's words."""
+        return [row for word in text.split() for row in self._rows_of(word)]
+
+    def noted(self, texts: Sequence[str]) -> list[list[int]]:
+        """The rows of the words of each text; `remarks` then says how many are unknown."""
+        found = [self.rows_of(text) for text in texts]
+        self._texts |= zip(texts, map(bool, found), strict=True)
         return found
 
     def _rows_of(self, word: str) -> list[int]:
@@ -92,3 +90,20 @@ class MeanOfWords(Contextless):
             return []
         said = f"{unknown:,} of {words:,} words unknown ({unknown / words:.1%})"
         return [f"{said}, {empty:,} of {texts:,} texts without a known word" if empty else said]
+
+
+class MeanOfWords(OfWords):
+    """A text without a known word has the vector 0."""
+
+    def __init__(self, name: str, vectors: WordVectors) -> None:
+        super().__init__(vectors.rows)
+        self.name = name
+        self._matrix = vectors.matrix
+        self.dimension: int = self._matrix.shape[1]
+
+    def encode(self, texts: Sequence[str]) -> F32:
+        found = np.zeros((len(texts), self.dimension), np.float32)
+        for at, rows in enumerate(self.noted(texts)):
+            if rows:
+                found[at] = np.mean(self._matrix[rows], axis=0, dtype=np.float32)
+        return found

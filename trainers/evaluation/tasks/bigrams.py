@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from schemas.keys import pair_name, split_of
 from trainers.evaluation.files import lines_of, malformed
-from trainers.evaluation.measures import mean_of
+from trainers.evaluation.measures import Columns, mean_of
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import Measure, Outcome, Setting, Task
 from trainers.evaluation.tasks.turney import MEASURES, chosen, is_first
@@ -78,8 +78,12 @@ def threshold(similar: F64, same: npt.NDArray[np.bool_]) -> float:
     return float((ends[best] + ends[best + 1]) / 2)
 
 
-def _pairs(model: Model, path: Path) -> Pairs:
-    found = list(instances(path, 4, last=("0", "1")))
+def semeval_instances(path: Path) -> list[Instance]:
+    """`rest` is the word, and whether it means the same: 1 or 0."""
+    return list(instances(path, 4, last=("0", "1")))
+
+
+def pairs_of(model: Model, found: Sequence[Instance]) -> Pairs:
     texts = [(each.bigram, each.rest[0]) for each in found]
     vectors = encoded(model, [text for each in texts for text in each])
     similar = {
@@ -95,9 +99,9 @@ def run_semeval(model: Model, setting: Setting) -> Outcome:
     Without the test set each half of the training set, by the hash of the pair, has the threshold of the other half.
     """
     train, test = (setting.data / each for each in (SEMEVAL_TRAIN, SEMEVAL_TEST))
-    fitted = _pairs(model, train)
+    fitted = pairs_of(model, semeval_instances(train))
     if test.exists():
-        pairs, remarks = _pairs(model, test), []
+        pairs, remarks = pairs_of(model, semeval_instances(test)), []
         folds = [(np.ones(len(fitted.texts), bool), np.ones(len(pairs.texts), bool))]
     else:
         pairs = fitted
@@ -118,20 +122,28 @@ def run_semeval(model: Model, setting: Setting) -> Outcome:
 # ---- Turney 2012
 
 
+def turney_instances(path: Path) -> list[Instance]:
+    """`rest` is the right word, the two of the bigram, and four others."""
+    return list(instances(path, 9))
+
+
 def _questions(setting: Setting) -> tuple[list[Instance], list[str]]:
     """The instances of the test set; of the training set where there is no other, with the remark."""
     train, test = (setting.data / each for each in (TURNEY_TRAIN, TURNEY_TEST))
     if test.exists():
-        return list(instances(test, 9)), []
-    found = list(instances(train, 9))
+        return turney_instances(test), []
+    found = turney_instances(train)
     return found, [f"{test.name} is not there: {len(found):,} questions of {train.name}"]
 
 
-def run_five(model: Model, setting: Setting) -> Outcome:
+def five(model: Model, found: Sequence[Instance]) -> Columns:
     """The word of five with the largest dot product; the words of the bigram itself are no candidates."""
+    return chosen(model, [(each.bigram, each.rest[0], *each.rest[3:]) for each in found])
+
+
+def run_five(model: Model, setting: Setting) -> Outcome:
     found, remarks = _questions(setting)
-    items = chosen(model, [(each.bigram, each.rest[0], *each.rest[3:]) for each in found])
-    return Outcome([items], {"questions": len(found)}, remarks)
+    return Outcome([five(model, found)], {"questions": len(found)}, remarks)
 
 
 def shared_first(scores: F64) -> F64:
@@ -140,13 +152,12 @@ def shared_first(scores: F64) -> F64:
     return np.asarray((scores[:, 0] == largest) / (scores == largest[:, None]).sum(axis=1))
 
 
-def run_ten(model: Model, setting: Setting) -> Outcome:
+def ten(model: Model, found: Sequence[Instance]) -> Columns:
     """The bigram or its reversal, and the word of five: the largest of ten dot products.
 
     Of equal ones each is right in part, as in the authors' code: a sum of word vectors, to which both orders are one,
     has half of what it has with five candidates.
     """
-    found, remarks = _questions(setting)
     texts = [(each.bigram, each.reversed, each.rest[0], *each.rest[3:]) for each in found]
     vectors = encoded(model, [text for each in texts for text in each])
     items: dict[str, npt.NDArray[np.generic]] = {"item": np.array([" | ".join(each) for each in texts], object)}
@@ -155,7 +166,12 @@ def run_ten(model: Model, setting: Setting) -> Outcome:
         scores = np.concatenate([products(each[:, order : order + 1], each[:, 2:]) for order in (0, 1)], axis=1)
         items[name] = shared_first(scores)
         items[f"{name}_alone"] = is_first(scores)
-    return Outcome([items], {"questions": len(found)}, remarks)
+    return items
+
+
+def run_ten(model: Model, setting: Setting) -> Outcome:
+    found, remarks = _questions(setting)
+    return Outcome([ten(model, found)], {"questions": len(found)}, remarks)
 
 
 FROM = "in the files of Yu and Dredze (Pairwise-GRU, section 4)"

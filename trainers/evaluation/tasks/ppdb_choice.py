@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from schemas.dataset import Dataset
 from schemas.errors import UserError
+from trainers.evaluation.measures import Columns
 from trainers.evaluation.model import Model
 from trainers.evaluation.task import Outcome, Setting, Task
 from trainers.evaluation.tasks.turney import MEASURES, is_first
@@ -19,11 +22,25 @@ PAIRS, CONTRASTS = 40_617, 99
 _AT_ONCE = 64
 
 
-def run(model: Model, setting: Setting) -> Outcome:
-    """The candidate of the largest dot product is chosen; of equal ones none is right.
+def choices(model: Model, rows: Sequence[Sequence[str]]) -> Columns:
+    """The items of rows: a phrase, its paraphrase, and as many contrasts in each. Of equal ones none is right.
 
     The vectors of all distinct texts are in memory.
     """
+    texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row))}
+    vectors = encoded(model, list(texts))
+    items = {"item": np.array([" | ".join(row[:2]) for row in rows], dtype=object)}
+    for name, values in (("right", vectors), ("right_by_cosine", unit(vectors))):
+        right = []
+        for start in range(0, len(rows), _AT_ONCE):
+            asked = np.array([[texts[text] for text in row] for row in rows[start : start + _AT_ONCE]])
+            right.append(is_first(products(values[asked[:, :1]], values[asked[:, 1:]])))
+        items[name] = np.concatenate(right)
+    return items
+
+
+def run(model: Model, setting: Setting) -> Outcome:
+    """The candidate of the largest dot product is chosen."""
     dataset = Dataset.open(str(setting.data / FOLDER))
     if not {*COLUMNS} <= {*dataset.manifest.schema.names}:
         raise UserError(f"{dataset.folder}: has {dataset.manifest.record}: give what phrasemill contrast-pairs writes")
@@ -34,15 +51,7 @@ def run(model: Model, setting: Setting) -> Outcome:
     ]
     if not rows:
         raise UserError(f"{dataset.folder}: no pair is in the split {SPLIT!r}: give contrast-pairs more pairs")
-    texts = {text: place for place, text in enumerate(dict.fromkeys(text for row in rows for text in row))}
-    vectors = encoded(model, list(texts))
-    items = {"item": np.array([" | ".join(row[:2]) for row in rows], dtype=object)}
-    for name, values in (("right", vectors), ("right_by_cosine", unit(vectors))):
-        right = []
-        for start in range(0, len(rows), _AT_ONCE):
-            asked = np.array([[texts[text] for text in row] for row in rows[start : start + _AT_ONCE]])
-            right.append(is_first(products(values[asked[:, :1]], values[asked[:, 1:]])))
-        items[name] = np.concatenate(right)
+    items = choices(model, rows)
     remarks = []
     if len(rows[0]) - 2 != CONTRASTS:
         remarks.append(f"{len(rows[0]) - 2} contrasts, not {CONTRASTS}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,20 @@ from trainers.training.distributed import gathered
 from trainers.training.losses import info_nce
 from trainers.training.recipe import Batch, Encoded
 from trainers.uctopic.network import HEADS, Mention, MentionEncoder, Tokens, masked
-from trainers.uctopic.options import UCTopicTraining
+from trainers.uctopic.options import MentionTraining, UCTopicTraining
 from transforms.arrays import strings_hashes
 
 _SIDE = ("text", "start_char", "end_char", "mention", "entity_id", "target_title", "section")
 COLUMNS = (*(f"{name}_{side}" for side in (1, 2) for name in _SIDE), "unmasked")
+
+
+USAGE = """A mention is the mean of its sub-tokens' last states in its sentence, and for LUKE its entity's last state:
+
+    from trainers.uctopic.network import Mention, MentionEncoder
+
+    encoder = MentionEncoder.load("FOLDER", max_tokens=128, head=False)
+    vectors = encoder.encode([Mention("Albania was occupied by Fascist Italy.", 24, 37)])
+"""
 
 
 class Input(NamedTuple):
@@ -36,13 +45,15 @@ class UCTopic:
     """The first mention of a pair is near the second, and far from the second of the other pairs of a batch."""
 
     name = "uctopic"
+    usage = USAGE
     weights = None
 
     def __init__(self, options: UCTopicTraining) -> None:
         self._options = options
         self.sources = [Source.open(each, columns=COLUMNS) for each in options.data]
-        torch.manual_seed(options.seed)
-        self.network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0)
+        self.network = MentionEncoder.load(
+            options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0, options=options
+        )
         if options.mlm_weight and not any(hasattr(self.network.model, each) for each in HEADS):
             raise UserError(f"--model {options.model}: has no head for masked words that is known: --mlm-weight 0")
 
@@ -59,10 +70,7 @@ class UCTopic:
         return Batch(inputs, len(table), {"names": names_of(table)})
 
     def encode(self, inputs: Sequence[Input]) -> Encoded:
-        one = self._options.masks == "one"
-        vectors = self.network(
-            [each.tokens if each.keeps_words else masked(each.tokens, self.network.mask, one=one) for each in inputs]
-        )
+        vectors = vectors_of(self.network, inputs, self._options)
         if not self._options.mlm_weight or not torch.is_grad_enabled():
             return Encoded(vectors)
         share = self._options.mlm_weight * sum(each.share for each in inputs)
@@ -83,6 +91,15 @@ class UCTopic:
 
     def save(self, folder: Path) -> None:
         self.network.save(folder)
+
+
+def vectors_of(network: MentionEncoder, inputs: Sequence[Input], options: MentionTraining) -> Tensor:
+    """[n, dimension] of mentions in their sentences, masked unless they keep their words."""
+    one = options.masks == "one"
+    return cast(
+        Tensor,
+        network([each.tokens if each.keeps_words else masked(each.tokens, network.mask, one=one) for each in inputs]),
+    )
 
 
 def mentions_in(table: pa.Table, suffix: str = "") -> list[Mention]:

@@ -1,0 +1,1 @@
+"""PEARL: an encoder of phrases learned from their augmentations, hard negatives and types (Chen et al. 2024)."""
