@@ -174,7 +174,10 @@ class Line(NamedTuple):
 
 
 def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = ()) -> Iterator[Line]:
-    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take."""
+    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take.
+
+    `beam_args` go to the commands that write datasets; they are checked already.
+    """
     of_run = ["--resume"]
     of_run += ["--runner", options.runner] if options.runner != "DirectRunner" else []
     of_run += ["--workers", str(options.workers)] if options.workers else []
@@ -186,7 +189,8 @@ def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = 
         words = step.words(options.scale)
         if options.evaluation or not any("{evaluation}" in each for each in words):
             filled = [instead.get(each, each) for each in _filled(words, values, step.place)]
-            yield _parsed(filled, [*of_run, *beam_args], step.place)
+            found = _parsed(filled, of_run, step.place)
+            yield found._replace(of_run=[*found.of_run, *beam_args]) if found.of_run else found
         elif "--input" in words and "--output" in words:
             source, output = (
                 _filled([words[words.index(flag) + 1]], values, step.place)[0] for flag in ("--input", "--output")

@@ -40,7 +40,7 @@ only = "full"
 run = "label-pairs --input {output}/clean --output {output}/labelled --rows 20"
 
 [[steps]]
-run = \"\"\"contrast-pairs --input {output}/clean
+run = \"\"\"contrast-pairs --contrasts 3 --input {output}/clean
     --output {output}/contrasts\"\"\"
 
 [[steps]]
@@ -72,7 +72,7 @@ def told(place: Path, beam_args: tuple[str, ...] = (), /, **chosen: object) -> l
             (),
             [
                 "pipelines.extract_pairs --input a.gz --input b c.gz --output out/toy/pairs | --resume",
-                "pipelines.contrast_pairs --input out/toy/pairs --output out/toy/contrasts | --resume",
+                "pipelines.contrast_pairs --contrasts 3 --input out/toy/pairs --output out/toy/contrasts | --resume",
             ],
         ),
         (
@@ -81,7 +81,7 @@ def told(place: Path, beam_args: tuple[str, ...] = (), /, **chosen: object) -> l
             [
                 "pipelines.extract_pairs --input a --output o/pairs | --resume --workers 3",
                 "pipelines.decontaminate --input o/pairs --evaluation my eval --output o/clean | --resume --workers 3",
-                "pipelines.contrast_pairs --input o/clean --output o/contrasts | --resume --workers 3",
+                "pipelines.contrast_pairs --contrasts 3 --input o/clean --output o/contrasts | --resume --workers 3",
                 "trainers.evaluate o/model --data my eval --output o/evaluation --against m",
             ],
         ),
@@ -94,7 +94,7 @@ def told(place: Path, beam_args: tuple[str, ...] = (), /, **chosen: object) -> l
                     "pipelines.extract_pairs --input a --output s3://b/o/pairs --min-score 2 --letters-only",
                     "pipelines.decontaminate --input s3://b/o/pairs --evaluation e --output s3://b/o/clean",
                     "pipelines.label_pairs --input s3://b/o/clean --output s3://b/o/labelled --rows 20",
-                    "pipelines.contrast_pairs --input s3://b/o/clean --output s3://b/o/contrasts",
+                    "pipelines.contrast_pairs --contrasts 3 --input s3://b/o/clean --output s3://b/o/contrasts",
                 )
             ]
             + ["trainers.evaluate out/toy/model --data e --output out/toy/evaluation --against org/large"],
@@ -180,7 +180,7 @@ def test_a_dry_run_prints_what_can_be_pasted(toy, capsys):
         "# A toy (Nobody, 2000), tiny",
         "# without --evaluation no model is evaluated, and nothing is decontaminated",
         f"{python} -m pipelines.extract_pairs --input 'my pairs.gz' --output out/toy/pairs --resume",
-        f"{python} -m pipelines.contrast_pairs --input out/toy/pairs --output out/toy/contrasts --resume",
+        f"{python} -m pipelines.contrast_pairs --contrasts 3 --input out/toy/pairs --output out/toy/contrasts --resume",
     ]
 
 
