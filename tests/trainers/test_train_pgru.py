@@ -256,7 +256,10 @@ def test_a_divided_training_set_shares_no_bigram(tmp_path: Path, capsys: pytest.
         assert sorted([*train, *test]) == sorted(task.read(data / task.train))
         assert len(train) > 2 * len(test) > 0
         assert not {frozenset(each[:2]) for each in train} & {frozenset(each[:2]) for each in test}
-    assert part_of(Instance("A", "b", []), (1, 1)) == part_of(Instance("B", "a", []), (1, 1))
+    for seed in range(8):
+        one, turned = (part_of(Instance(*words, []), (1, 1), seed=seed) for words in (("A", "b"), ("B", "a")))
+        assert one == turned
+    assert {part_of(each, (9, 1), seed=1) for each in train} == {0, 1}  # it can have a dev set
     assert split([str(data), str(output)]) == 2
     assert "has them already" in capsys.readouterr().err
 
@@ -270,7 +273,7 @@ def test_a_task_is_learned_from_and_held_out(vectors: str, recipe: Any, tmp_path
     file.parent.mkdir()
     file.write_text("".join(turney(each, "dog", "big red a house") for each in bigrams))
     task = TRAINING_SETS["turney2012_5"]
-    held_out = [each for each in task.read(file) if part_of(each, DEV_SHARES) == 1]
+    held_out = [each for each in task.read(file) if part_of(each, DEV_SHARES, seed=1) == 1]
     assert 0 < len(held_out) < len(bigrams) / 2
     made = Recipe(
         PairwiseGRU(data=(str(tmp_path),), model=vectors, output=tmp_path / "model", task="turney2012_5", units=4)
@@ -284,6 +287,8 @@ def test_a_task_is_learned_from_and_held_out(vectors: str, recipe: Any, tmp_path
     watched.network.eval()
     assert watched.held_out() == task.score(watched._model, task.read(file))
     assert not hasattr(Recipe(PairwiseGRU(data=(rows,), model=vectors, units=4)), "held_out")  # it has no other split
+    with pytest.raises(UserError, match="--random-weights, --layers: are for transformers"):
+        Recipe(PairwiseGRU(data=(rows,), model=vectors, layers=1))
     with pytest.raises(UserError, match="--dev, --dev-data: give both, and no --task, or none"):
         Recipe(PairwiseGRU(data=(rows,), model=vectors, dev="turney2012_5"))
 

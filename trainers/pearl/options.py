@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.options import BadValue, count, natural, number, option, reject_rate, some_of
+from schemas.options import count, natural, number, option, reject_rate, some_of
 from schemas.terms import ENTITY_TYPES, NO_ENTITY
-from trainers.training.options import Training, changed, positive
+from trainers.training.options import Training, changed, positive, weights
 
 at_least_0 = number(float, lambda each: 0 <= each < float("inf"), "a number of 0 or more")
-
-
-def weights(text: str) -> tuple[float, ...]:
-    """Numbers above 0 with commas between."""
-    try:
-        return tuple(positive(each) for each in text.split(","))
-    except BadValue:
-        raise BadValue(f"give numbers above 0 with commas between, not {text}") from None
 
 
 @dataclass(frozen=True)
