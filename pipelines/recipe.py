@@ -250,7 +250,7 @@ def _parsed(words: Sequence[str], of_run: Sequence[str], place: str) -> Line:
     module = import_module(modules[name])
     try:
         if hasattr(module, "COMMAND"):
-            module.COMMAND.parse([*arguments, *of_run])
+            module.COMMAND.flags.parse([*arguments, *of_run])
             return Line(modules[name], arguments, of_run)
         if models := getattr(module, "MODELS", {}):
             if not arguments or arguments[0] not in models:
