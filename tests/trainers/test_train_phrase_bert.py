@@ -22,9 +22,10 @@ from schemas.kinds.contexts import CONTEXTS
 from schemas.kinds.phrases import PHRASES
 from schemas.options import BadValue
 from trainers.data import Loader
-from trainers.phrase_bert.options import PhraseBertTraining, shares
+from trainers.phrase_bert.options import PhraseBertTraining
 from trainers.phrase_bert.triplets import COLUMNS, cut, open_triplets
 from trainers.train import main
+from trainers.training.options import weights
 
 WORDS = ["red", "blue", "boat", "ship", "house", "home", "big", "large", "cold", "icy"]
 
@@ -56,14 +57,14 @@ def test_what_is_cut_is_a_run_with_the_mask(inner: list[int], most: int) -> None
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", (1.0,)), ("3,1", (3.0, 1.0)), ("0.5, 2", (0.5, 2.0))])
-def test_shares(text: str, value: tuple[float, ...]) -> None:
-    assert shares(text) == value
+def test_weights(text: str, value: tuple[float, ...]) -> None:
+    assert weights(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "1,0", "a", "1,,2"])
-def test_what_are_no_shares(text: str) -> None:
+def test_what_are_no_weights(text: str) -> None:
     with pytest.raises(BadValue):
-        shares(text)
+        weights(text)
 
 
 def contexts(folder: Path, mask: str = "[MASK]") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,7 +129,7 @@ def _written(file: Path, tables: Iterator[pa.Table], place: str) -> Source:
     if not table.num_rows:
         raise UserError(f"{place}: no row is left by --min-score or --types-of; choose others")
     pq.write_table(table, file, row_group_size=1 << 16)
-    return Source.open([file])
+    return replace(Source.open([file]), place=place)
 
 
 # ---- What is joined by phrase
@@ -151,7 +151,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Types:
-    """The type of each phrase: 10 bytes a phrase, and 6 for each of its shares."""
+    """The type of each phrase: 18 bytes a phrase, and 6 for each of its shares (one of 1 where they are not read)."""
 
     keys: Keys
     names: tuple[str, ...]
@@ -206,30 +206,33 @@ class Negatives:
         return owner[chosen], self.texts.take(pa.array(self.text[item[chosen]]))
 
 
-def read_types(all_given: Sequence[Given]) -> Types | None:
-    """The types of all datasets that have some; of a phrase that is there twice the first counts."""
+def read_types(all_given: Sequence[Given], *, shares: bool = True) -> Types | None:
+    """The types of all datasets that have some; of a phrase that is there twice the first row counts."""
     places = [each for each in all_given if each.has_types]
     if not places:
         return None
-    wanted = ["phrase", "type", "type_shares"]
-    tables = [
-        table.select(wanted) if "type_shares" in each.columns else table.append_column("type_shares", _whole(table))
-        for each in places
-        for table in _tables(each, [name for name in wanted if name in each.columns])
-    ]
+    tables = [table for each in places for table in _typed(each, shares=shares)]
     table, keys = _once(pa.concat_tables(tables))
     lists = table.column("type_shares").combine_chunks()
     items = lists.flatten()
-    share_types, shares = pc.struct_field(items, "type"), pc.struct_field(items, "share")
-    named = pa.array(sorted({*pc.unique(table.column("type")).to_pylist(), *pc.unique(share_types).to_pylist()}))
+    of, share = pc.struct_field(items, "type"), pc.struct_field(items, "share")
+    named = pa.array(sorted({*pc.unique(table.column("type")).to_pylist(), *pc.unique(of).to_pylist()}))
     return Types(
         keys,
         tuple(named.to_pylist()),
         pc.index_in(table.column("type"), named).to_numpy().astype(np.int16),
         _starts(lists),
-        pc.index_in(share_types, named).to_numpy().astype(np.int16),
-        shares.to_numpy().astype(np.float32),
+        pc.index_in(of, named).to_numpy().astype(np.int16),
+        share.to_numpy().astype(np.float32),
     )
+
+
+def _typed(each: Given, *, shares: bool) -> Iterator[pa.Table]:
+    """Phrases with their types and the shares of these."""
+    has = shares and "type_shares" in each.columns
+    for table in _tables(each, ["phrase", "type", *(["type_shares"] if has else [])]):
+        lists = _lists(table.column("type_shares"), "type", "share") if has else _whole(table)
+        yield pa.table([table.column("phrase"), table.column("type"), lists], names=["phrase", "type", "type_shares"])
 
 
 def _whole(table: pa.Table) -> pa.Array:
@@ -242,7 +245,7 @@ def _whole(table: pa.Table) -> pa.Array:
 def read_negatives(all_given: Sequence[Given]) -> Negatives | None:
     """The hard negatives of all datasets that have some; of a phrase that is there twice the first row counts."""
     tables = [
-        pa.table([table.column("phrase"), _texts(table.column("negatives"))], names=["phrase", "negatives"])
+        pa.table([table.column("phrase"), _lists(table.column("negatives"), "phrase")], names=["phrase", "negatives"])
         for each in all_given
         if each.has_negatives
         for table in _tables(each, ["phrase", "negatives"])
@@ -264,12 +267,12 @@ def _tables(each: Given, columns: Sequence[str]) -> Iterator[pa.Table]:
     files.close()
 
 
-def _texts(lists: pa.ChunkedArray) -> pa.Array:
-    """The phrases of lists of structs."""
+def _lists(lists: pa.ChunkedArray, *fields: str) -> pa.Array:
+    """Lists of structs with some of their fields, of the same type whichever file they come from."""
     found = lists.combine_chunks()
-    return pa.ListArray.from_arrays(
-        pa.array(_starts(found).astype(np.int32)), pc.struct_field(found.flatten(), "phrase")
-    )
+    parts = [pc.struct_field(found.flatten(), each) for each in fields]
+    items = pa.StructArray.from_arrays(parts, names=fields) if len(fields) > 1 else parts[0]
+    return pa.ListArray.from_arrays(pa.array(_starts(found).astype(np.int32)), items)
 
 
 def _starts(lists: pa.Array) -> I64:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.options import BadValue, count, option
-from trainers.training.options import Training, changed, positive
-
-
-def shares(text: str) -> tuple[float, ...]:
-    """ "3,1": numbers above 0."""
-    try:
-        return tuple(map(positive, text.split(",")))
-    except ValueError:
-        raise BadValue(f"must be numbers above 0 with commas between, not {text}") from None
+from schemas.options import count, option
+from trainers.training.options import Training, changed, positive, weights
 
 
 @dataclass(frozen=True)
@@ -26,8 +18,8 @@ class PhraseBertTraining(Training):
     warm_up: float = changed(Training, "warm_up", 0.1, source="Phrase-BERT, section 3.3")
     weights: tuple[float, ...] | None = option(
         None,
-        takes=shares,
-        metavar="X,X",
+        takes=weights,
+        metavar="X,...",
         help="the shares of the datasets in the rows, in their order",
         unset="in proportion to their rows",
     )
@@ -44,4 +36,8 @@ class PhraseBertTraining(Training):
         metavar="N",
         help="cut texts to N tokens of the model, or fewer if it takes no more. Of a context those about the mask are "
         "kept. Nearly all contexts of 120 words have at most 192",
+    )
+    normalise: bool = option(
+        False,
+        help="vectors of length 1; by default they have any length, as the paper's, whatever the model gave before",
     )

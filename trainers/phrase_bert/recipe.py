@@ -27,10 +27,10 @@ class PhraseBert:
         self.sources = [each.source for each in found]
         self.weights = options.weights
         self._places = ", ".join(options.data)
-        self.network = PhraseEncoder.load(options.model)
+        self.network = PhraseEncoder.load(options.model, max_tokens=options.max_tokens, options=options)
+        self.network.normalise(options.normalise)
         self._margin = options.margin
         self._tokenizer: Any = self.network.model.tokenizer
-        self._most = min(options.max_tokens, self.network.model.max_seq_length or options.max_tokens)
         own = self._tokenizer.mask_token, self._tokenizer.unk_token
         self._instead = {
             theirs: mine
@@ -55,8 +55,8 @@ class PhraseBert:
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         for theirs, mine in self._instead.items():
             texts = [text.replace(theirs, mine) for text in texts]
-        found = self._tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
-        return [cut(each, most=self._most, about=self._tokenizer.mask_token_id) for each in found]
+        mask = self._tokenizer.mask_token_id
+        return [cut(each, most=self.network.max_tokens, about=mask) for each in self.network.tokens(texts, whole=True)]
 
     def encode(self, inputs: Sequence[Any]) -> Encoded:
         return Encoded(self.network(inputs))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Normalize
 from torch import Tensor, nn
 
 from schemas.errors import UserError
@@ -29,6 +30,7 @@ class PhraseEncoder(nn.Module):
     """A model of texts. Its inputs are lists of token ids (`tokens`).
 
     dimension   of its vectors
+    max_tokens  the most of a text, the model's own included
     normalised  whether it gives them length 1
     inner       the transformer
     """
@@ -39,7 +41,7 @@ class PhraseEncoder(nn.Module):
         self._tokenizer: Any = model.tokenizer
         positions = getattr(self.inner.config, "max_position_embeddings", None)
         most = (model.max_seq_length, self._tokenizer.model_max_length, positions, max_tokens)
-        self._max_tokens = min(each for each in most if each)
+        self.max_tokens = min(each for each in most if each)
         self._prefix = model.prompts.get(model.default_prompt_name or "") or ""
         self._lowercase = bool(getattr(model[0], "do_lower_case", False))
         self.dimension = int(model.get_embedding_dimension() or 0)
@@ -70,13 +72,23 @@ class PhraseEncoder(nn.Module):
     def inner(self) -> Any:
         return self.model[0].auto_model
 
-    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+    def normalise(self, wanted: bool) -> None:
+        """Give vectors length 1, or leave them their length."""
+        if self.normalised and not wanted:
+            del self.model[-1]
+        elif wanted and not self.normalised:
+            self.model.append(Normalize())
+        self.normalised = wanted
+
+    def tokens(self, texts: Sequence[str], *, whole: bool = False) -> list[list[int]]:
+        """The first `max_tokens` of each text, or all of them."""
         given = [self._prefix + text for text in texts]
         found: list[list[int]] = self._tokenizer(
             [text.lower() for text in given] if self._lowercase else given,
-            truncation=True,
-            max_length=self._max_tokens,
+            truncation=not whole,
+            max_length=None if whole else self.max_tokens,
             return_attention_mask=False,
+            verbose=False,
         )["input_ids"]
         return found
 

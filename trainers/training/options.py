@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from schemas.options import count, number, option, options_of, share, whole
+from schemas.options import BadValue, count, number, option, options_of, share, whole
 from trainers.evaluation.options import Evaluation, seeds
 from transforms.encoders.options import PRECISIONS
 
 positive = number(float, lambda each: 0 < each < float("inf"), "a number above 0")
+
+
+def weights(text: str) -> tuple[float, ...]:
+    """Numbers above 0 with commas between."""
+    try:
+        return tuple(positive(each) for each in text.split(","))
+    except BadValue:
+        raise BadValue(f"give numbers above 0 with commas between, not {text}") from None
 
 
 def changed(of: type, name: str, default: Any, *, source: str = "") -> Any:
