@@ -298,7 +298,7 @@ def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
             said = f"exit status {status}" if status > 0 else f"signal {-status}"
             print(
                 f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\n"
-                f"to go on from here, when that is mended: {again}",
+                f"to go on from here: {again}",
                 file=sys.stderr,
             )
             return status if status > 0 else 128 - status
