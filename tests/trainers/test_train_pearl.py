@@ -53,6 +53,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             phrase=["oak", "the ship"],
             negatives=[[{"phrase": "oat"}], [{"phrase": "the shop"}, {"phrase": "the chip"}, {"phrase": "the slip"}]],
         ),
+        "mentions": written(
+            folder / "mentions", mention_2=["NYC"], text_1=["Off to New York!"], start_char_1=[7], end_char_1=[15]
+        ),
         "other": written(folder / "other", text=["a"]),
     }
 
@@ -84,14 +87,16 @@ def test_a_dataset_for_nothing(places, tmp_path):
 
 
 def test_which_rows_are_learned_from(places, tmp_path):
-    found = [data.given(places[name]) for name in ("typed", "words", "noise")]
+    found = [data.given(places[name]) for name in ("typed", "words", "noise", "mentions")]
     sources = sources_of(found, Chosen(0.5, ("GPE",), 6), tmp_path)
-    assert [each.rows for each in sources] == [2, 2, 1]
-    assert [each.schema.names for each in sources] == [["phrase", "positive"]] * 3
-    read = [pq.read_table(tmp_path / name).to_pylist() for name in ("pairs-1.parquet", "typed-0.parquet")]
+    assert [each.rows for each in sources] == [2, 2, 1, 1]
+    assert [each.schema.names for each in sources] == [["phrase", "positive"]] * 4
+    names = ("pairs-1.parquet", "typed-0.parquet", "mentions-3.parquet")
+    read = [pq.read_table(tmp_path / name).to_pylist() for name in names]
     assert read == [
         [{"phrase": "ship", "positive": "boat"}, {"phrase": "oak", "positive": "tree"}],
         [{"phrase": "new york", "positive": "new york"}],
+        [{"phrase": "NYC", "positive": "Off to [MASK]!"}],
     ]
 
 

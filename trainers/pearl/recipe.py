@@ -19,7 +19,7 @@ from trainers.pearl.data import (
     MASK,
     PHRASE,
     Chosen,
-    digest_of_joined,
+    digest_of,
     given,
     left_out,
     read_negatives,
@@ -82,7 +82,7 @@ class Pearl:
         self.negatives = read_negatives(found) if options.hard_negatives else None
         lengths = "have length 1" if options.normalise else "keep their lengths, as those that PEARL's paper evaluates"
         self.about = f"An encoder of phrases, trained as PEARL (Chen et al., Findings of EACL 2024). Vectors {lengths}."
-        self.version = [VERSION, digest_of_joined(found)]
+        self.version = [VERSION, digest_of(found)]
         loaded = PhraseEncoder.load(options.model, max_tokens=MOST_TOKENS, options=options)
         self.base = {name: each.clone() for name, each in loaded.state_dict().items()}
         encoder, new = with_characters(loaded, options, phrases=_first_phrases(self.sources[0]))
