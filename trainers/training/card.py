@@ -53,7 +53,9 @@ def _body(options: Training, results: Mapping[str, Any], about: str, usage: str)
     yield f"{base}. {ended}, {results['examples_a_second']:,.0f} examples/s."
     yield ""
     yield from _table(("data", "rows", "licences"), _data(options, results["data"]))
-    yield from _table(("option", "value"), [(each, str(value)) for each, value in results["settings"].items()])
+    yield from _table(
+        ("option", "value"), [(each, str(value)) for each, value in results["settings"].items() if value is not None]
+    )
     if results["losses"]:
         yield from ("## Losses", "")
         chosen = results["losses"][:: max(1, len(results["losses"]) // 5)]

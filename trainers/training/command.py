@@ -40,7 +40,7 @@ def recipe_command(
             made = getattr(importlib.import_module(module), made_by)(chosen)
             command = shlex.join([*flags.parser.prog.split(), *flags.arguments(chosen)])
             try:
-                fit(made, chosen, command=command, about=description)
+                fit(made, chosen, command=command)
             except KeyboardInterrupt:  # while it evaluates; a step is finished first
                 print("interrupted: the same command goes on", file=sys.stderr)
                 return 128 + signal.SIGINT

@@ -42,11 +42,12 @@ from trainers.training.schedules import linear
 
 RESULTS, EVALUATION = "training.json", "evaluation"
 DECAY = 0.01
+ABOUT = "A model of phrases, trained by phrasemill's recipe {}."
 VERSION = 1
 """Raised when the same options and data give other weights."""
 
 
-def fit(recipe: Recipe, options: Training, *, command: str = "", about: str = "") -> dict[str, Any]:
+def fit(recipe: Recipe, options: Training, *, command: str = "") -> dict[str, Any]:
     """Train in place, and write the model to the output; what is known of it, which is also in training.json.
 
     A checkpoint of the same training is gone on from, exactly. A model that is finished is not trained again. A first
@@ -149,7 +150,12 @@ def fit(recipe: Recipe, options: Training, *, command: str = "", about: str = ""
         events.close()
     results = made_of | _known(history, device) | {"steps": ended, "command": command}
     if rank == 0:
-        write_card(options, results, about=about or getattr(recipe, "about", ""), usage=getattr(recipe, "usage", ""))
+        write_card(
+            options,
+            results,
+            about=getattr(recipe, "about", "") or ABOUT.format(recipe.name),
+            usage=getattr(recipe, "usage", ""),
+        )
         (output / RESULTS).write_text(json.dumps(results, indent=1) + "\n")
         remove_checkpoint(output)
     return results
