@@ -174,7 +174,10 @@ class Line(NamedTuple):
 
 
 def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = ()) -> Iterator[Line]:
-    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take."""
+    """The commands at a scale, each parsed as it will be. UserError for what one of them does not take.
+
+    `beam_args` go to the commands that write datasets; they are checked already.
+    """
     of_run = ["--resume"]
     of_run += ["--runner", options.runner] if options.runner != "DirectRunner" else []
     of_run += ["--workers", str(options.workers)] if options.workers else []
@@ -186,7 +189,8 @@ def lines(recipe: Recipe, options: RecipeOptions, *, beam_args: Sequence[str] = 
         words = step.words(options.scale)
         if options.evaluation or not any("{evaluation}" in each for each in words):
             filled = [instead.get(each, each) for each in _filled(words, values, step.place)]
-            yield _parsed(filled, [*of_run, *beam_args], step.place)
+            found = _parsed(filled, of_run, step.place)
+            yield found._replace(of_run=[*found.of_run, *beam_args]) if found.of_run else found
         elif "--input" in words and "--output" in words:
             source, output = (
                 _filled([words[words.index(flag) + 1]], values, step.place)[0] for flag in ("--input", "--output")
@@ -246,7 +250,7 @@ def _parsed(words: Sequence[str], of_run: Sequence[str], place: str) -> Line:
     module = import_module(modules[name])
     try:
         if hasattr(module, "COMMAND"):
-            module.COMMAND.parse([*arguments, *of_run])
+            module.COMMAND.flags.parse([*arguments, *of_run])
             return Line(modules[name], arguments, of_run)
         if models := getattr(module, "MODELS", {}):
             if not arguments or arguments[0] not in models:
@@ -294,7 +298,7 @@ def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
             said = f"exit status {status}" if status > 0 else f"signal {-status}"
             print(
                 f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\n"
-                f"to go on from here, when that is mended: {again}",
+                f"to go on from here: {again}",
                 file=sys.stderr,
             )
             return status if status > 0 else 128 - status

@@ -276,3 +276,19 @@ def test_training(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
     loaded, report = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "whole", output_loading_info=True)
     assert not report["unexpected_keys"]
     assert type(loaded).__name__.lower().startswith(kind)
+
+
+def test_the_evaluation_takes_luke(luke: str) -> None:
+    import numpy.testing
+
+    from trainers.evaluation.model import Passage
+    from trainers.evaluation.models.options import ModelOptions
+    from trainers.evaluation.models.registry import find_model
+
+    model = find_model(luke).load()
+    network = encoder(luke, head=False)
+    found = model.encode_spans([Passage(["in", "the", "town"], 1, 3), Passage(["town"], 0, 1)])
+    numpy.testing.assert_allclose(found, network.encode([mention("in <the town>"), mention("<town>")]), atol=1e-5)
+    numpy.testing.assert_allclose(model.encode(["town"]), found[1:], atol=1e-5)
+    with pytest.raises(UserError, match="--pooling and --layers do not apply"):
+        find_model(luke, ModelOptions(pooling="max")).load()

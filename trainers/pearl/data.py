@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,10 +28,12 @@ from trainers.data import Source
 from transforms.arrays import I64, U64, Bools, mix64
 
 PHRASE, POSITIVE = "phrase", "positive"
-PAIRS = (("phrase", "augmented"), ("phrase", "context"), ("anchor", "positive"), ("phrase", "paraphrase"))
+PAIRS = (("phrase", "augmented"), ("phrase", "context"), ("phrase", "paraphrase"))
 """Columns of a phrase and of what means the same, of datasets whose kind does not say it."""
 MASK = "[MASK]"
 """What stands for the phrase in contexts; a text that holds it is one."""
+MENTIONS = ("mention_2", "text_1", "start_char_1", "end_char_1")
+"""Of a pair of mentions: the second one, and the sentence of the first with its place there."""
 
 
 def keys_of(phrases: pa.Array | pa.ChunkedArray) -> U64:
@@ -50,6 +52,10 @@ class Given(NamedTuple):
     pair: tuple[str, str] | None
 
     @property
+    def has_mentions(self) -> bool:
+        return {*MENTIONS} <= {*self.columns}
+
+    @property
     def has_types(self) -> bool:
         return {"phrase", "type"} <= {*self.columns}
 
@@ -65,10 +71,10 @@ def given(place: str) -> Given:
         kind = kind_of(Dataset.open(place).manifest.record)
     pair = (kind.alike.one, kind.alike.other) if kind and kind.alike else None
     found = Given(place, columns, pair or next((each for each in PAIRS if {*each} <= {*columns}), None))
-    if not (found.pair or found.has_types or found.has_negatives):
+    if not (found.pair or found.has_mentions or found.has_types or found.has_negatives):
         raise UserError(
             f"{place}: has no pairs, types or hard negatives (columns {', '.join(columns)}); give augmentations, "
-            "paraphrases, pairs, contexts, typed phrases or hard negatives"
+            "paraphrases, pairs, contexts, pairs of mentions, typed phrases or hard negatives"
         )
     return found
 
@@ -104,6 +110,10 @@ def sources_of(all_given: Sequence[Given], chosen: Chosen, folder: Path) -> list
                 )
                 pairs = (table.select([*names]).rename_columns([*names.values()]) for table in parts)
                 found.append(_written(folder / f"pairs-{number}.parquet", pairs, each.place))
+        elif each.has_mentions:
+            found.append(
+                _written(folder / f"mentions-{number}.parquet", map(mention_rows, _tables(each, MENTIONS)), each.place)
+            )
     for number, each in enumerate(all_given):
         if chosen.types and each.has_types and "entity_type" in each.columns:
             tables = (typed_rows(table, chosen) for table in _tables(each, ["phrase", "entity_type"]))
@@ -124,12 +134,22 @@ def typed_rows(table: pa.Table, chosen: Chosen) -> pa.Table:
     return pa.table([kept, kept], names=[PHRASE, POSITIVE])
 
 
+def mention_rows(table: pa.Table) -> pa.Table:
+    """The second mention of each pair, with the sentence of the first one, masked."""
+    places = (table.column(name).to_pylist() for name in MENTIONS[1:])
+    contexts = [f"{text[:start]}{MASK}{text[end:]}" for text, start, end in zip(*places, strict=True)]
+    return pa.table([table.column(MENTIONS[0]), pa.array(contexts, pa.string())], names=[PHRASE, POSITIVE])
+
+
 def _written(file: Path, tables: Iterator[pa.Table], place: str) -> Source:
-    table = pa.concat_tables(tables)
-    if not table.num_rows:
+    rows = 0
+    with pq.ParquetWriter(file, pa.schema([(PHRASE, pa.string()), (POSITIVE, pa.string())])) as writer:
+        for table in tables:
+            rows += table.num_rows
+            writer.write_table(table.cast(writer.schema))
+    if not rows:
         raise UserError(f"{place}: no row is left by --min-score or --types-of; choose others")
-    pq.write_table(table, file, row_group_size=1 << 16)
-    return Source.open([file])
+    return replace(Source.open([file]), place=place)
 
 
 # ---- What is joined by phrase
@@ -151,7 +171,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Types:
-    """The type of each phrase: 10 bytes a phrase, and 6 for each of its shares."""
+    """The type of each phrase: 18 bytes a phrase, and 6 for each of its shares (one of 1 where they are not read)."""
 
     keys: Keys
     names: tuple[str, ...]
@@ -206,30 +226,33 @@ class Negatives:
         return owner[chosen], self.texts.take(pa.array(self.text[item[chosen]]))
 
 
-def read_types(all_given: Sequence[Given]) -> Types | None:
-    """The types of all datasets that have some; of a phrase that is there twice the first counts."""
+def read_types(all_given: Sequence[Given], *, shares: bool = True) -> Types | None:
+    """The types of all datasets that have some; of a phrase that is there twice the first row counts."""
     places = [each for each in all_given if each.has_types]
     if not places:
         return None
-    wanted = ["phrase", "type", "type_shares"]
-    tables = [
-        table.select(wanted) if "type_shares" in each.columns else table.append_column("type_shares", _whole(table))
-        for each in places
-        for table in _tables(each, [name for name in wanted if name in each.columns])
-    ]
+    tables = [table for each in places for table in _typed(each, shares=shares)]
     table, keys = _once(pa.concat_tables(tables))
     lists = table.column("type_shares").combine_chunks()
     items = lists.flatten()
-    share_types, shares = pc.struct_field(items, "type"), pc.struct_field(items, "share")
-    named = pa.array(sorted({*pc.unique(table.column("type")).to_pylist(), *pc.unique(share_types).to_pylist()}))
+    of, share = pc.struct_field(items, "type"), pc.struct_field(items, "share")
+    named = pa.array(sorted({*pc.unique(table.column("type")).to_pylist(), *pc.unique(of).to_pylist()}))
     return Types(
         keys,
         tuple(named.to_pylist()),
         pc.index_in(table.column("type"), named).to_numpy().astype(np.int16),
         _starts(lists),
-        pc.index_in(share_types, named).to_numpy().astype(np.int16),
-        shares.to_numpy().astype(np.float32),
+        pc.index_in(of, named).to_numpy().astype(np.int16),
+        share.to_numpy().astype(np.float32),
     )
+
+
+def _typed(each: Given, *, shares: bool) -> Iterator[pa.Table]:
+    """Phrases with their types and the shares of these."""
+    has = shares and "type_shares" in each.columns
+    for table in _tables(each, ["phrase", "type", *(["type_shares"] if has else [])]):
+        lists = _lists(table.column("type_shares"), "type", "share") if has else _whole(table)
+        yield pa.table([table.column("phrase"), table.column("type"), lists], names=["phrase", "type", "type_shares"])
 
 
 def _whole(table: pa.Table) -> pa.Array:
@@ -242,7 +265,7 @@ def _whole(table: pa.Table) -> pa.Array:
 def read_negatives(all_given: Sequence[Given]) -> Negatives | None:
     """The hard negatives of all datasets that have some; of a phrase that is there twice the first row counts."""
     tables = [
-        pa.table([table.column("phrase"), _texts(table.column("negatives"))], names=["phrase", "negatives"])
+        pa.table([table.column("phrase"), _lists(table.column("negatives"), "phrase")], names=["phrase", "negatives"])
         for each in all_given
         if each.has_negatives
         for table in _tables(each, ["phrase", "negatives"])
@@ -264,12 +287,12 @@ def _tables(each: Given, columns: Sequence[str]) -> Iterator[pa.Table]:
     files.close()
 
 
-def _texts(lists: pa.ChunkedArray) -> pa.Array:
-    """The phrases of lists of structs."""
+def _lists(lists: pa.ChunkedArray, *fields: str) -> pa.Array:
+    """Lists of structs with some of their fields, of the same type whichever file they come from."""
     found = lists.combine_chunks()
-    return pa.ListArray.from_arrays(
-        pa.array(_starts(found).astype(np.int32)), pc.struct_field(found.flatten(), "phrase")
-    )
+    parts = [pc.struct_field(found.flatten(), each) for each in fields]
+    items = pa.StructArray.from_arrays(parts, names=fields) if len(fields) > 1 else parts[0]
+    return pa.ListArray.from_arrays(pa.array(_starts(found).astype(np.int32)), items)
 
 
 def _starts(lists: pa.Array) -> I64:
@@ -349,7 +372,6 @@ def window(text: str, words: int) -> str:
     return text[spans[max(0, place - words)][0] : spans[min(len(spans) - 1, place + words)][1]]
 
 
-def digest_of_joined(all_given: Sequence[Given]) -> str:
-    """A hash of the content of all datasets that are joined to pairs."""
-    joined = [each.place for each in all_given if each.has_types or each.has_negatives]
-    return canonical_hash([Source.open(each).digest for each in joined])
+def digest_of(all_given: Sequence[Given]) -> str:
+    """A hash of the content of all datasets."""
+    return canonical_hash([Source.open(each.place).digest for each in all_given])

@@ -74,6 +74,9 @@ class CharacterEncoder(nn.Module):
     scale      of the reduced vector
     """
 
+    spelled: Tensor
+    begins: Tensor
+
     def __init__(
         self, *, tokens: int, characters: int, most: int, width: int, dimension: int, base: int, scale: float = 1.0
     ) -> None:

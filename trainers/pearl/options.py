@@ -43,7 +43,7 @@ class PearlTraining(Training):
         source="PEARL's code",
     )
     type_weight: float = option(
-        1.0, takes=at_least_0, metavar="X", help="of the loss of the types of phrases", source="PEARL, section 3.3"
+        1.0, takes=at_least_0, metavar="X", help="of the loss of the types of phrases", source="PEARL"
     )
     type_shares: bool = option(False, help="learn the shares of a phrase's types, not its commonest type")
     apart: bool = option(False, help="contexts are no negatives of rows without a context, and the other way round")
@@ -63,13 +63,13 @@ class PearlTraining(Training):
         True, flag="--no-characters", help="without the character encoder", source="PEARL, section 3.2"
     )
     character_width: int = option(
-        300, takes=count, metavar="N", help="width of the character encoder", source="LOVE, section 4.1"
+        300, takes=count, metavar="N", help="width of the character encoder", source="LOVE's code"
     )
     character_dimension: int = option(
         96, takes=count, metavar="N", help="what its vector is reduced to", source="PEARL's code, the small model"
     )
     character_length: float = option(
-        0.3,
+        0.1,
         takes=positive,
         metavar="X",
         help="the length of the new character encoder's vectors, in lengths of the model's",

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Normalize
 from torch import Tensor, nn
 
 from schemas.errors import UserError
+from trainers.data import Loader, Source
 from trainers.pearl.data import (
     MASK,
     PHRASE,
     Chosen,
-    digest_of_joined,
+    digest_of,
     given,
     left_out,
     read_negatives,
@@ -39,6 +39,14 @@ from trainers.training.recipe import Batch, Encoded
 from trainers.training.schedules import staircase
 
 MOST_TOKENS = 64
+USAGE = """\
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer("{folder}", trust_remote_code=True)
+    vectors = model.encode(["a phrase", "another one"])
+
+where phrasemill is installed (`pip install 'phrasemill[train]'`), which has the character encoder.\
+"""
 CANDIDATES = ("candidates", "owners", "contexts")
 VERSION = 1
 
@@ -58,7 +66,6 @@ class Pearl:
     """The recipe (trainers/training/recipe.py)."""
 
     name = "pearl"
-    about = "An encoder of phrases, trained as PEARL (Chen, Varoquaux and Suchanek, Findings of EACL 2024)."
 
     def __init__(self, options: PearlTraining) -> None:
         self.options = options
@@ -71,13 +78,16 @@ class Pearl:
         if self.weights and len(self.weights) != len(self.sources):
             places = ", ".join(each.place for each in self.sources)
             raise UserError(f"--weights: {len(self.weights)} for {len(self.sources)} datasets with pairs ({places})")
-        self.types = read_types(found) if options.type_weight else None
+        self.types = read_types(found, shares=options.type_shares) if options.type_weight else None
         self.negatives = read_negatives(found) if options.hard_negatives else None
-        self.version = [VERSION, digest_of_joined(found)]
+        lengths = "have length 1" if options.normalise else "keep their lengths, as those that PEARL's paper evaluates"
+        self.about = f"An encoder of phrases, trained as PEARL (Chen et al., Findings of EACL 2024). Vectors {lengths}."
+        self.version = [VERSION, digest_of(found)]
         loaded = PhraseEncoder.load(options.model, max_tokens=MOST_TOKENS, options=options)
         self.base = {name: each.clone() for name, each in loaded.state_dict().items()}
         encoder, new = with_characters(loaded, options, phrases=_first_phrases(self.sources[0]))
         self.network = Network(encoder, len(self.types.names) if self.types else 0, new)
+        self.usage = USAGE.format(folder=options.output.resolve().name) if options.characters else ""
         self._mask = encoder.model.tokenizer.mask_token
 
     def optimizer(self, options: Training) -> torch.optim.Optimizer:
@@ -118,7 +128,8 @@ class Pearl:
         right = np.arange(first, first + n)
         keys = np.stack([batch.given[name].view(np.int64) for name in CANDIDATES], axis=1)
         every = gathered(torch.from_numpy(keys).to(vectors.device))[0].cpu().numpy().view(np.uint64)
-        out = left_out(batch.given["phrases"], *every.T, right, apart=options.apart)
+        keys_of_all, owners, contexts = every.T
+        out = left_out(batch.given["phrases"], keys_of_all, owners, contexts, right, apart=options.apart)
         found = {"contrast": self._contrast(phrases, candidates, right, out)}
         if options.symmetric:
             own = slice(first, first + n)
@@ -141,9 +152,7 @@ class Pearl:
             encoder.load_state_dict(tuned)
 
 
-def _first_phrases(source: Any) -> list[str]:
-    from trainers.data import Loader
-
+def _first_phrases(source: Source) -> list[str]:
     table = next(iter(Loader(source, batch_size=min(64, source.rows), shuffle=False)))
     return [*map(str, table.column(PHRASE).to_pylist())]
 
@@ -152,24 +161,24 @@ def with_characters(
     loaded: PhraseEncoder, options: PearlTraining, *, phrases: Sequence[str]
 ) -> tuple[PhraseEncoder, list[nn.Module]]:
     """The encoder with the modules that are trained and saved, and those of them that begin untrained."""
-    modules: list[nn.Module] = [*loaded.model]
+    model: Any = loaded.model
     new: list[nn.Module] = []
     if loaded.normalised:
-        modules.pop()
-    if options.characters and not any(isinstance(each, CharacterEncoder) for each in modules):
-        plain = PhraseEncoder(SentenceTransformer(modules=modules, device="cpu"), max_tokens=MOST_TOKENS).eval()
+        model.pop(-1)
+    if options.characters and not any(isinstance(each, CharacterEncoder) for each in model):
+        plain = PhraseEncoder(model, max_tokens=MOST_TOKENS).eval()
         with torch.no_grad():
             length = float(plain(plain.tokens(phrases)).norm(dim=1).mean())
-        new = [
+        new.append(
             CharacterEncoder.new(
-                loaded.model.tokenizer,
+                model.tokenizer,
                 width=options.character_width,
                 dimension=options.character_dimension,
                 base=plain.dimension,
                 length=length * options.character_length,
             )
-        ]
+        )
+        model.append(new[0])
     if options.normalise:
-        new.append(Normalize())
-    found = SentenceTransformer(modules=modules + new, device="cpu")
-    return PhraseEncoder(found, max_tokens=MOST_TOKENS), new
+        model.append(Normalize())
+    return PhraseEncoder(model, max_tokens=MOST_TOKENS), new

@@ -44,6 +44,8 @@ class Recipe:
     def __init__(self, options: PairwiseGRU) -> None:
         if bool(options.dev) != bool(options.dev_data) or (options.dev and options.task):
             raise UserError("--dev, --dev-data: give both, and no --task, or none")
+        if options.random_weights or options.layers:
+            raise UserError("--random-weights, --layers: are for transformers; leave them out")
         self.network = _network(options)
         self._model = LastState(options.model, self.network)
         self._rate = options.rate
@@ -58,7 +60,7 @@ class Recipe:
         found = task.read(file)
         parts: tuple[list[Instance], list[Instance]] = ([], [])
         for each in found:
-            parts[part_of(each, DEV_SHARES)].append(each)
+            parts[part_of(each, DEV_SHARES, seed=1)].append(each)
         if not parts[0] or not parts[1]:
             raise UserError(f"{file}: has too few bigrams for a dev set")
         # The loader reads files, so that a run goes on exactly.

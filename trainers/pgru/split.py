@@ -31,7 +31,7 @@ def split(data: Path, output: Path) -> list[str]:
         lines = [line for _, line in lines_of(data / task.train)]
         parts: tuple[list[str], list[str]] = ([], [])
         for number, instance in enumerate(task.read(data / task.train)):
-            parts[part_of(instance, SHARES)].extend(lines[number * task.lines : (number + 1) * task.lines])
+            parts[part_of(instance, SHARES, seed=0)].extend(lines[number * task.lines : (number + 1) * task.lines])
         for name, part in zip((task.train, task.test), parts, strict=True):
             (output / name).parent.mkdir(parents=True, exist_ok=True)
             (output / name).write_bytes("".join(f"{line}\n" for line in part).encode())

@@ -54,9 +54,12 @@ class TrainingSet(NamedTuple):
     rows: Callable[[Sequence[Instance]], list[Pair]]
 
 
-def part_of(instance: Instance, shares: Sequence[int]) -> int:
-    """Which part, of these shares, an instance is in: by the hash of its two words, in any order."""
-    return split_of("\0".join(sorted((instance.one.lower(), instance.other.lower()))), shares=shares, seed=0)
+def part_of(instance: Instance, shares: Sequence[int], *, seed: int) -> int:
+    """Which part, of these shares, an instance is in: by the hash of its two words, in any order.
+
+    Parts by another seed are independent: the test set is one seed's (split.py), the dev set another's.
+    """
+    return split_of("\0".join(sorted((instance.one.lower(), instance.other.lower()))), shares=shares, seed=seed)
 
 
 def table(pairs: Sequence[Pair]) -> pa.Table:

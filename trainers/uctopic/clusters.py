@@ -30,10 +30,11 @@ from trainers.training.loop import fit
 from trainers.training.recipe import Batch, Encoded
 from trainers.uctopic.network import Mention, MentionEncoder
 from trainers.uctopic.options import ClusterTraining
-from trainers.uctopic.recipe import Input, vectors_of
+from trainers.uctopic.recipe import USAGE, Input, vectors_of
 from transforms.arrays import mix64
 from transforms.encoders.interface import F32
 
+ABOUT = "Fine-tunes a model of mentions by their clusters (CCL)."
 I64 = npt.NDArray[np.int64]
 SAMPLE = 10_000
 """How many mentions the silhouette is of (section 5.1)."""
@@ -67,7 +68,7 @@ def fine_tuned(
     if distributed.is_first():
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, folder / "contrasts.parquet")
-    fit(ClusterContrast(network, mentions, str(folder), options), options, command=command)
+    fit(ClusterContrast(network, mentions, str(folder), options), options, command=command, about=ABOUT)
     after = MentionEncoder.load(str(options.output), max_tokens=options.max_tokens, head=False)
     after.to(distributed.device())
     return after, topics_of(after.encode(mentions), (len(topics.centroids),), seed=options.seed)
@@ -152,6 +153,7 @@ class ClusterContrast:
     """A masked mention is near another one of its phrase, and far from one of each other cluster."""
 
     name = "uctopic_clusters"
+    usage = USAGE
     weights = None
 
     def __init__(

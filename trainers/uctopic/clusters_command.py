@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from schemas.commands import Tool
 from trainers.uctopic.options import ClusterTraining
@@ -22,6 +23,8 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str]) -> int:
     options = TOOL.flags.parse(arguments)[ClusterTraining]
+    if options.mentions_of and options.tasks is None:
+        options = replace(options, tasks=(f"mention_clustering_{options.mentions_of}",))
     import torch
 
     from trainers.training import distributed

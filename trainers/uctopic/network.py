@@ -18,6 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from schemas.errors import UserError
+from trainers.training.encoder import change
+from trainers.training.options import Training
+from trainers.training.portable import make_tokenizer_portable
 from transforms.encoders.interface import F32
 from transforms.encoders.spans import Placed, window
 from transforms.libraries import quiet_transformers
@@ -118,9 +121,10 @@ class MentionEncoder(nn.Module):
             model.entity_predictions.requires_grad_(False)
 
     @classmethod
-    def load(cls, name: str, *, max_tokens: int, head: bool = True) -> MentionEncoder:
+    def load(cls, name: str, *, max_tokens: int, head: bool = True, options: Training | None = None) -> MentionEncoder:
         """A folder or a name on the hub. With `head`, for masked words, a model that has none gets a new one.
 
+        `options`: with its first layers only, or with new weights, as they say.
         UserError if it cannot be loaded, or its tokenizer has no mask or gives no offsets.
         """
         try:
@@ -134,6 +138,8 @@ class MentionEncoder(nn.Module):
         if not tokenizer.is_fast or tokenizer.mask_token_id is None:
             lacks = "a mask token" if tokenizer.is_fast else "offsets of its sub-tokens"
             raise UserError(f"--model {name}: its tokenizer has no {lacks}: choose another model")
+        if options is not None:
+            change(model, options)
         base = f"{model.base_model_prefix}."
         if new := sorted(each for each in report["missing_keys"] if not each.startswith(base)):
             if not head:
@@ -229,6 +235,7 @@ class MentionEncoder(nn.Module):
         with quiet_transformers():
             self.model.save_pretrained(folder)
             self._tokenizer.save_pretrained(folder)
+        make_tokenizer_portable(folder)
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """Groups of rows of like length: which, their ids and their mask [n, tokens]."""

@@ -24,6 +24,15 @@ _SIDE = ("text", "start_char", "end_char", "mention", "entity_id", "target_title
 COLUMNS = (*(f"{name}_{side}" for side in (1, 2) for name in _SIDE), "unmasked")
 
 
+USAGE = """A mention is the mean of its sub-tokens' last states in its sentence, and for LUKE its entity's last state:
+
+    from trainers.uctopic.network import Mention, MentionEncoder
+
+    encoder = MentionEncoder.load("FOLDER", max_tokens=128, head=False)
+    vectors = encoder.encode([Mention("Albania was occupied by Fascist Italy.", 24, 37)])
+"""
+
+
 class Input(NamedTuple):
     """A mention: its sentence, whether it keeps its words there, and which share of its batch it is."""
 
@@ -36,12 +45,15 @@ class UCTopic:
     """The first mention of a pair is near the second, and far from the second of the other pairs of a batch."""
 
     name = "uctopic"
+    usage = USAGE
     weights = None
 
     def __init__(self, options: UCTopicTraining) -> None:
         self._options = options
         self.sources = [Source.open(each, columns=COLUMNS) for each in options.data]
-        self.network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0)
+        self.network = MentionEncoder.load(
+            options.model, max_tokens=options.max_tokens, head=options.mlm_weight > 0, options=options
+        )
         if options.mlm_weight and not any(hasattr(self.network.model, each) for each in HEADS):
             raise UserError(f"--model {options.model}: has no head for masked words that is known: --mlm-weight 0")
 

@@ -44,6 +44,15 @@ def find(name: str, options: ModelOptions) -> FoundModel:
         identity["mention"] = options.mention
 
     def load() -> Model:
+        kept = _Kept(options.vectors, identity)
+        if is_luke(files.folder):
+            if options.pooling or options.layers:
+                raise UserError(f"MODEL {name}: has vectors of its own, so --pooling and --layers do not apply")
+            from trainers.uctopic.evaluated import Mentions
+
+            own = encoder_identity(name, asked="MODEL")
+            mentions = Mentions(files.folder, own, prefix=options.prefix, precision=options.precision)
+            return InContext(name, mentions, kept, MASKS[options.mention])
         encoder = load_encoder(
             name,
             prefix=options.prefix,
@@ -53,10 +62,15 @@ def find(name: str, options: ModelOptions) -> FoundModel:
             layers=layers_of(options.layers) if options.layers else (),
             asked="MODEL",
         )
-        kept = _Kept(options.vectors, identity)
         return InContext(name, encoder, kept, MASKS[options.mention]) if files.pooling else Encoded(name, encoder, kept)
 
     return FoundModel(name, identity, load)
+
+
+def is_luke(folder: Path) -> bool:
+    """Whether a model is LUKE, in which a mention has a vector of its own."""
+    config = folder / "config.json"
+    return config.is_file() and json.loads(config.read_bytes()).get("model_type") == "luke"
 
 
 class _Kept:

@@ -48,8 +48,8 @@ class LastState(OfWords):
     def encode(self, texts: Sequence[str]) -> F32:
         import torch
 
-        was, found = self._network.training, np.zeros((len(texts), self.dimension), np.float32)
-        phrases = [self.rows_of(text) for text in texts]
+        was, phrases = self._network.training, self.noted(texts)
+        found = np.zeros((len(texts), self.dimension), np.float32)
         with torch.inference_mode():
             self._network.eval()
             for first in range(0, len(texts), AT_ONCE):

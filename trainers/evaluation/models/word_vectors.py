@@ -62,8 +62,12 @@ class OfWords(Contextless):
 
     def rows_of(self, text: str) -> list[int]:
         """The rows of a text's words."""
-        found = [row for word in text.split() for row in self._rows_of(word)]
-        self._texts[text] = bool(found)
+        return [row for word in text.split() for row in self._rows_of(word)]
+
+    def noted(self, texts: Sequence[str]) -> list[list[int]]:
+        """The rows of the words of each text; `remarks` then says how many are unknown."""
+        found = [self.rows_of(text) for text in texts]
+        self._texts |= zip(texts, map(bool, found), strict=True)
         return found
 
     def _rows_of(self, word: str) -> list[int]:
@@ -99,7 +103,7 @@ class MeanOfWords(OfWords):
 
     def encode(self, texts: Sequence[str]) -> F32:
         found = np.zeros((len(texts), self.dimension), np.float32)
-        for at, text in enumerate(texts):
-            if rows := self.rows_of(text):
+        for at, rows in enumerate(self.noted(texts)):
+            if rows:
                 found[at] = np.mean(self._matrix[rows], axis=0, dtype=np.float32)
         return found
