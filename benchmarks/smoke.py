@@ -38,6 +38,7 @@ def commands(folder: Path) -> dict[str, str]:
         "augment": f"--phrases {folder}/base-phrases --few 200 --times 1",
         "generate": f"--phrases {folder}/base-phrases --few 16 --draws 2 --times 1",
         "loader": "--rows 20000 --window 1024",
+        "training": f"--model {tokenizer().parent} --steps 2 --batch-size 8",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
         "kills": f"--moments 8 --folder {folder}/kills --max-documents 20 --shard-bytes 60000",

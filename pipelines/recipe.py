@@ -250,7 +250,7 @@ def _parsed(words: Sequence[str], of_run: Sequence[str], place: str) -> Line:
     module = import_module(modules[name])
     try:
         if hasattr(module, "COMMAND"):
-            module.COMMAND.parse([*arguments, *of_run])
+            module.COMMAND.flags.parse([*arguments, *of_run])
             return Line(modules[name], arguments, of_run)
         if models := getattr(module, "MODELS", {}):
             if not arguments or arguments[0] not in models:
@@ -298,7 +298,7 @@ def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
             said = f"exit status {status}" if status > 0 else f"signal {-status}"
             print(
                 f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\n"
-                f"to go on from here, when that is mended: {again}",
+                f"to go on from here: {again}",
                 file=sys.stderr,
             )
             return status if status > 0 else 128 - status

@@ -164,7 +164,11 @@ def test_a_wrong_recipe(toy, old, new, message):
         (["TOY", "--set", "model"], "--set model: must be NAME=VALUE"),
         (["TOY", "--set", "encoder=x"], "TOY: no step takes a value 'encoder' that can be set"),
         (["TOY", "--set", "output=x"], "TOY: no step takes a value 'output' that can be set"),
-        (["TOY", "--sclae", "full"], "--sclae: no such flag; did you mean --scale?"),
+        pytest.param(
+            ["TOY", "--sclae", "full"],
+            "--sclae: no such flag; did you mean --scale?",
+            marks=pytest.mark.heavy,  # Beam's flags are looked up
+        ),
     ],
 )
 def test_a_wrong_command_line(toy, arguments, message, capsys):
@@ -195,7 +199,7 @@ def test_a_command_that_fails_ends_the_recipe(tmp_path, capfd):
     assert "pipelines.status" not in said.out
     *_, failed, again = said.err.splitlines()
     assert re.fullmatch(r"error: command 1 of 2 failed \(exit status 2\): \S+ -m schemas\.check \S+/nothing", failed)
-    assert re.fullmatch(rf"to go on from here, .*: \S+ -m pipelines\.recipe {place} --output \S+/nothing", again)
+    assert re.fullmatch(rf"to go on from here: \S+ -m pipelines\.recipe {place} --output \S+/nothing", again)
 
 
 @pytest.mark.parametrize("scale", ["tiny", "full"])
@@ -212,7 +216,8 @@ def test_a_shipped_recipe_names_only_what_there_is(name, scale):
     ]
 
 
-PAIRS = "\n".join(f"large {a}\tbig {b}" for a in ("boat", "port", "sea") for b in ("ship", "harbour", "ocean", "lake"))
+NOUNS = "boat port sea house road river field stone tree hill bridge garden".split()
+PAIRS = "\n".join(f"large {each}\tbig {each}" for each in NOUNS)
 
 
 @pytest.mark.heavy
@@ -227,7 +232,7 @@ def test_a_recipe_is_run_and_goes_on(toy, tmp_path, capfd, monkeypatch):
     assert [each for each in said.splitlines() if each.startswith(("# 1", "# 2", "# 3"))] == [
         each for each in said.splitlines() if re.match(r"# \d of 3 done, \d+ s$", each)
     ]
-    assert [read_manifest(Folder(f"o/{each}")).rows for each in ("pairs", "clean", "contrasts")] == [12, 8, 8]
+    assert [read_manifest(Folder(f"o/{each}")).rows for each in ("pairs", "clean", "contrasts")] == [12, 11, 11]
     manifest = Path("o/contrasts/manifest.json").read_bytes()
     assert main(command) == 0
     assert capfd.readouterr().out.count("is there already and fits") == 3
@@ -250,5 +255,5 @@ def test_a_signal_goes_on_to_the_command(tmp_path):
     run.send_signal(signal.SIGTERM)
     said = run.communicate(timeout=60)[1]
     assert run.returncode == 128 + signal.SIGTERM
-    assert "to go on from here: " in said  # of the command
-    assert said.splitlines()[-1].startswith("to go on from here, when that is mended: ")
+    assert said.count("to go on from here: ") == 2  # of the command, too
+    assert said.splitlines()[-1].startswith("to go on from here: ")

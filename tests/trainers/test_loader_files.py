@@ -130,6 +130,17 @@ def test_columns_come_in_the_order_in_which_they_are_named_and_without_metadata(
     assert batch.to_pylist()[6] == {"context": "Here is [MASK] number 6.", "frequency": 1, "phrase": "phrase 6"}
 
 
+def test_columns_by_other_names_mix_with_those_of_another_source(files, dataset):
+    contexts = Source.open(dataset, columns={"context": "text"})
+    other = Source.open(files, columns={"phrase": "text"})
+    batch = next(iter(Loader(contexts, batch_size=7, shuffle=False)))
+    assert batch.to_pylist()[6] == {"text": "Here is [MASK] number 6."}
+    mixed = Loader([contexts, other], weights=[1, 1], batch_size=8, run=8)
+    assert sum("[MASK]" in row["text"] for row in next(iter(mixed)).to_pylist()) == 4
+    with pytest.raises(UserError, match="has no column 'words'"):
+        Source.open(dataset, columns={"words": "text"})
+
+
 def test_a_reader_has_its_lanes_and_the_windows_it_reads_before_their_turn(files):
     loader = Loader(Source.open(files), batch_size=8, window=1, lanes=3, run=8, prefetch=2)
     orders = loader.orders()

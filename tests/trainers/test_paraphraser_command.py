@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,8 +52,8 @@ def test_a_killed_training_goes_on_exactly(tmp_path: Path, monkeypatch: pytest.M
 
     note = training.Progress.note
 
-    def dying(self: training.Progress, step: int, *more: object) -> None:
-        note(self, step, *more)  # type: ignore[arg-type]
+    def dying(self: training.Progress, step: int, *losses: Any, **more: Any) -> None:
+        note(self, step, *losses, **more)
         if step == 4:
             raise Killed
 
@@ -81,7 +82,7 @@ def test_it_goes_on_only_with_its_own_options(
     capsys.readouterr()
     with pytest.raises(AssertionError):
         train_tiny(tmp_path)
-    assert "is a checkpoint of another training (other pairs or options)" in capsys.readouterr().err
+    assert "is a checkpoint of another training (other data or options)" in capsys.readouterr().err
 
 
 def test_fine_tuning(tiny_paraphraser: Path, tmp_path: Path) -> None:

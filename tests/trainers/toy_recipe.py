@@ -54,13 +54,14 @@ class Toy:
     def prepare(self, table: pa.Table) -> Batch:
         time.sleep(self.options.pause)
         texts = [*table["anchor"].to_pylist(), *table["positive"].to_pylist()]
-        inputs = [[sum(word.encode()) % WORDS for word in text.split()] for text in texts]
+        inputs = [([sum(word.encode()) % WORDS for word in text.split()], 1 / len(texts)) for text in texts]
         return Batch(inputs, table.num_rows, {"weight": 2.0})
 
     def encode(self, inputs: Sequence[Any]) -> Encoded:
-        starts = torch.tensor([0, *(len(each) for each in inputs)]).cumsum(0)[:-1]
-        vectors = self.network[1:](self.network[0](torch.tensor([word for each in inputs for word in each]), starts))
-        share = len(inputs) / (2 * self.options.batch_size)
+        starts = torch.tensor([0, *(len(words) for words, _ in inputs)]).cumsum(0)[:-1]
+        words = torch.tensor([word for words, _ in inputs for word in words])
+        vectors = self.network[1:](self.network[0](words, starts))
+        share = sum(each for _, each in inputs)
         return Encoded(vectors.float(), {"size": share * functional.relu(vectors.float() - 1).mean()})
 
     def losses(self, vectors: Tensor, batch: Batch) -> Mapping[str, Tensor]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.dataset import Dataset
-from schemas.storage.folder import Folder
 from trainers.paraphraser.options import ParaphraserTraining
+from trainers.training.card import licences
 
 
 def write_card(options: ParaphraserTraining, command: str, scores: dict[str, Any]) -> None:
@@ -36,7 +35,7 @@ def write_card(options: ParaphraserTraining, command: str, scores: dict[str, Any
         "",
         "| pairs | licences |",
         "|---|---|",
-        *(f"| {place} | {_licences(place)} |" for place in options.pairs),
+        *(f"| {place} | {licences(place)} |" for place in options.pairs),
         "",
         "## Scores",
         "",
@@ -55,10 +54,3 @@ def write_card(options: ParaphraserTraining, command: str, scores: dict[str, Any
 
 def _has_embeddings(options: ParaphraserTraining) -> bool:
     return not options.base and options.embeddings not in (None, "none")
-
-
-def _licences(place: str) -> str:
-    """The licences that the manifest of a dataset has; a file does not say."""
-    if not Folder(place).exists("manifest.json"):
-        return "not known: a file"
-    return ", ".join(sorted(Dataset.open(place).manifest.licences)) or "none given"

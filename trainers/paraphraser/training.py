@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from schemas.errors import UserError
 from schemas.manifest import canonical_hash
 from trainers.paraphraser.card import write_card
 from trainers.paraphraser.data import (
@@ -39,17 +37,20 @@ from trainers.paraphraser.data import (
 from trainers.paraphraser.network import Paraphraser, load_base, new_paraphraser, trained_parameters
 from trainers.paraphraser.options import ParaphraserTraining
 from trainers.paraphraser.scoring import said_scores
+from trainers.training.checkpoint import read_checkpoint, remove_checkpoint, seed_torch, write_checkpoint
+from trainers.training.portable import make_tokenizer_portable
+from trainers.training.progress import History, Progress
+from trainers.training.schedules import cosine
 from transforms.arrays import mix64
 from transforms.libraries import quiet_transformers
 from transforms.paraphrase.generators.formats import PairFormat
 
-CHECKPOINT, SCORES = "checkpoint.pt", "scores.json"
+SCORES = "scores.json"
 RATE, BASE_RATE = 1e-3, 5e-5
 WARM_UP = 0.04  # share of the steps
 CLIP = 1.0
 DECAY = 0.01
-REPORT_SECONDS = 10.0
-VERSION = 1
+VERSION = 2
 """Raised when the same options and pairs give another model."""
 
 
@@ -99,7 +100,7 @@ def train(options: ParaphraserTraining, *, command: str = "") -> dict[str, Any]:
     scores |= made_of | _sizes(parts, learned, paraphraser) | {"filtered": reasons, "steps": steps}
     write_card(options, command, scores)
     done.write_text(json.dumps(scores, indent=1) + "\n")
-    (options.output / CHECKPOINT).unlink(missing_ok=True)
+    remove_checkpoint(options.output)
     return scores
 
 
@@ -166,25 +167,34 @@ def fit(
     )
     an_epoch = steps_of_epoch(learned, options.batch_tokens)
     steps = max(1, round(options.epochs * an_epoch))
-    file = options.output / CHECKPOINT
-    first = _resume(file, fingerprint, model, optimizer)
-    progress = Progress(steps, first)
+    first, history = 0, History()
+    if saved := read_checkpoint(options.output, fingerprint, model.device):
+        first, history = saved["step"], History(**saved["history"])
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        print(f"{options.output}: goes on after step {first:,}", file=sys.stderr, flush=True)
+    progress = Progress(steps, first, history)
     model.train()
     for step, batch in enumerate(_batches(learned, options, an_epoch, first, steps), first):
         for group in optimizer.param_groups:
-            group["lr"] = rate * _schedule(step, steps)
-        torch.manual_seed(int(mix64(np.array([options.seed * 1_000_003 + step]).astype(np.uint64))[0] >> np.uint64(1)))
+            group["lr"] = rate * cosine(step, steps, warm_up=WARM_UP, least=0.01)
+        began = time.perf_counter()
+        seed_torch(options.seed, step)
         loss = loss_of(model, batch, smoothing=options.smoothing, float32=options.float32)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(weights, CLIP)
         optimizer.step()
-        progress.note(step, loss, batch)
+        seconds = time.perf_counter() - began
+        progress.note(step, {"loss": loss.item()}, examples=len(batch.tokens), seconds=seconds)
         if (step + 1) % options.checkpoint_steps == 0 and step + 1 < steps:
-            _write_checkpoint(file, fingerprint, step + 1, model, optimizer)
+            state = {"step": step + 1, "history": history.state()}
+            state |= {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            write_checkpoint(options.output, fingerprint, **state)
             model.eval()
             evaluate(step + 1)
             model.train()
+    progress.close()
     model.eval()
     return steps
 
@@ -199,13 +209,6 @@ def _batches(learned: Examples, options: ParaphraserTraining, an_epoch: int, fir
                 return
             yield batch
             step += 1
-
-
-def _schedule(step: int, steps: int) -> float:
-    """The share of the highest rate: it rises linearly, and falls as a cosine to nearly zero."""
-    warm = max(1.0, WARM_UP * steps)
-    fallen = (step - warm) / max(1.0, steps - warm)
-    return min(1.0, (step + 1) / warm) * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * max(0.0, fallen))))
 
 
 def loss_of(model: Any, batch: Batch, *, smoothing: float = 0.0, float32: bool = False) -> Tensor:
@@ -237,56 +240,7 @@ def held_out_loss(model: Any, examples: Examples, *, batch_tokens: int = 2_000, 
     return total / tokens if tokens else math.nan
 
 
-class Progress:
-    """What is said during training: about every ten seconds, the loss since, examples/s, and the time left."""
-
-    def __init__(self, steps: int, first: int) -> None:
-        self._steps, self._first = steps, first
-        self._began = self._said = time.monotonic()
-        self._losses: list[Tensor] = []
-        self._examples = 0
-
-    def note(self, step: int, loss: Tensor, batch: Batch) -> None:
-        self._losses.append(loss.detach())
-        self._examples += len(batch.tokens)
-        now, done = time.monotonic(), step + 1
-        if now - self._said < REPORT_SECONDS and done < self._steps:
-            return
-        seconds = now - self._began
-        left = seconds / (done - self._first) * (self._steps - done)
-        print(
-            f"step {done:,} of {self._steps:,}: loss {torch.stack(self._losses).mean().item():.4f}, "
-            f"{self._examples / seconds:,.0f} examples/s, {left / 60:.1f} minutes left",
-            file=sys.stderr,
-            flush=True,
-        )
-        self._said, self._losses = now, []
-
-
 # ---- Files
-
-
-def _write_checkpoint(file: Path, fingerprint: str, step: int, model: Any, optimizer: torch.optim.Optimizer) -> None:
-    saved = {"fingerprint": fingerprint, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    beside = file.with_name(file.name + ".new")
-    torch.save(saved, beside)
-    os.replace(beside, file)
-
-
-def _resume(file: Path, fingerprint: str, model: Any, optimizer: torch.optim.Optimizer) -> int:
-    """The step to go on from: that of the checkpoint, or 0."""
-    if not file.exists():
-        return 0
-    saved = torch.load(file, map_location=model.device, weights_only=True, mmap=True)
-    if saved["fingerprint"] != fingerprint:
-        raise UserError(
-            f"{file}: is a checkpoint of another training (other pairs or options); go on with those, choose another "
-            "--output, or remove it"
-        )
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    print(f"{file}: goes on after step {saved['step']:,}", file=sys.stderr, flush=True)
-    return int(saved["step"])
 
 
 def save(paraphraser: Paraphraser, output: Path) -> None:
@@ -295,14 +249,7 @@ def save(paraphraser: Paraphraser, output: Path) -> None:
         half = copy.deepcopy(paraphraser.model).half()
         half.save_pretrained(output)
         paraphraser.tokenizer.save_pretrained(output)
-    # transformers 5 has a class of its own for tokenizers that are only a file, which earlier versions do not know, and
-    # notes where it was loaded from.
-    config = output / "tokenizer_config.json"
-    said = json.loads(config.read_text())
-    if said.get("tokenizer_class") == "TokenizersBackend":
-        said["tokenizer_class"] = "PreTrainedTokenizerFast"
-    kept = {name: value for name, value in said.items() if name not in ("backend", "is_local", "local_files_only")}
-    config.write_text(json.dumps(kept, indent=2) + "\n")
+    make_tokenizer_portable(output)
 
 
 def _sizes(parts: Parts, learned: Examples, paraphraser: Paraphraser) -> dict[str, Any]:

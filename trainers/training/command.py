@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import shlex
+import signal
+import sys
 from collections.abc import Callable, Sequence
 
 from schemas.commands import Tool
@@ -37,7 +39,11 @@ def recipe_command(
             seed_torch(chosen.seed)  # new weights
             made = getattr(importlib.import_module(module), made_by)(chosen)
             command = shlex.join([*flags.parser.prog.split(), *flags.arguments(chosen)])
-            fit(made, chosen, command=command, about=description)
+            try:
+                fit(made, chosen, command=command, about=description)
+            except KeyboardInterrupt:  # while it evaluates; a step is finished first
+                print("interrupted: the same command goes on", file=sys.stderr)
+                return 128 + signal.SIGINT
         return 0
 
     return tool, main

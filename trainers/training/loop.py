@@ -194,12 +194,12 @@ def _known(history: History, device: torch.device) -> dict[str, Any]:
 
 def _recompute(network: nn.Module) -> None:
     """Have transformers compute activations again."""
-    found = [each for each in network.modules() if hasattr(each, "gradient_checkpointing_enable")]
-    if not found:
+    names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")  # that of transformers 4 is the second
+    found = [getattr(each, name, None) for each in network.modules() for name in names]
+    enable = next((each for each in found if each), None)
+    if enable is None:
         raise UserError("--checkpointing: this network has no transformer; leave the option out")
-    for each in found:
-        enable: Any = each.gradient_checkpointing_enable
-        enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    enable()
 
 
 def backward(

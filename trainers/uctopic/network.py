@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from schemas.errors import UserError
-from trainers.training.encoder import change, make_tokenizer_portable
+from trainers.training.encoder import change
 from trainers.training.options import Training
+from trainers.training.portable import make_tokenizer_portable
 from transforms.encoders.interface import F32
 from transforms.encoders.spans import Placed, window
 from transforms.libraries import quiet_transformers
