@@ -176,7 +176,7 @@ def some_of(terms: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def _text(value: Any) -> str:
-    return ",".join(value) if type(value) is tuple else str(value)
+    return ",".join(map(str, value)) if type(value) is tuple else str(value)
 
 
 class Chosen:
