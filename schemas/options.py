@@ -180,6 +180,7 @@ def _text(value: Any) -> str:
         return str(value)
     # A number alone may be how many there are.
     return ",".join(map(str, value)) + ("," if len(value) == 1 and not isinstance(value[0], str) else "")
+    return ",".join(map(str, value)) if type(value) is tuple else str(value)
 
 
 class Chosen:
