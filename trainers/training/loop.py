@@ -47,7 +47,7 @@ VERSION = 1
 """Raised when the same options and data give other weights."""
 
 
-def fit(recipe: Recipe, options: Training, *, command: str = "") -> dict[str, Any]:
+def fit(recipe: Recipe, options: Training, *, command: str = "", about: str = "") -> dict[str, Any]:
     """Train in place, and write the model to the output; what is known of it, which is also in training.json.
 
     A checkpoint of the same training is gone on from, exactly. A model that is finished is not trained again. A first
@@ -153,7 +153,7 @@ def fit(recipe: Recipe, options: Training, *, command: str = "") -> dict[str, An
         write_card(
             options,
             results,
-            about=getattr(recipe, "about", "") or ABOUT.format(recipe.name),
+            about=about or getattr(recipe, "about", "") or ABOUT.format(recipe.name),
             usage=getattr(recipe, "usage", ""),
         )
         (output / RESULTS).write_text(json.dumps(results, indent=1) + "\n")
