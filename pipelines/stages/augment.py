@@ -109,6 +109,7 @@ class Augment(Stage):
     """
 
     name: ClassVar[str] = "augment"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "draws"
     Unit: ClassVar[type] = Range
 

@@ -42,6 +42,7 @@ class Generate(Stage):
     """The candidates of some phrases of a shard, and of their corrupted forms. Batches are formed from these alone."""
 
     name: ClassVar[str] = "generate_paraphrases"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "phrases"
     Unit: ClassVar[type] = Piece
 

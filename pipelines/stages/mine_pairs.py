@@ -58,6 +58,7 @@ class Substitute(Stage):
     """Map of the exchange by pair: the paraphrases of some phrases of a shard. Batches are formed from these alone."""
 
     name: ClassVar[str] = "substitute"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "candidates"
     Unit: ClassVar[type] = Portion
 

@@ -60,6 +60,7 @@ class ChooseParaphrases(Stage):
     """
 
     name: ClassVar[str] = "choose_paraphrases"
+    version: ClassVar[int] = 2
     counts: ClassVar[str] = "phrases"
     Unit: ClassVar[type] = Piece
 
@@ -94,7 +95,9 @@ class ChooseParaphrases(Stage):
             judge, likelihoods = _judge(self, measured is not None)
         likelihoods.clear()
         likelihoods |= measured or {}
-        sides = {side: self._judged(rows, side, judge, write) for side in write.each([*COLUMNS], 0.95)}
+        sides: dict[str, _Side] = {}
+        for side in write.each([*COLUMNS], 0.95):
+            sides[side] = self._judged(rows, side, judge, sides.get("positive"), write)
         kept = np.logical_and.reduce([each.best >= 0 for each in sides.values()])
         for row in np.flatnonzero(~kept).tolist():
             side = next(name for name, each in sides.items() if each.best[row] < 0)
@@ -105,13 +108,17 @@ class ChooseParaphrases(Stage):
         table = pa.table([*map(pa.array, phrase_keys(table.column("phrase"))), *table.columns], schema=_CHOSEN)
         write_ranges(write, "chosen", table, ranges=_ranges(self.candidates))
 
-    def _judged(self, rows: pa.Table, side: str, judge: Judge, write: TaskWriter) -> _Side:
-        """What is judged of the candidates of a side."""
+    def _judged(self, rows: pa.Table, side: str, judge: Judge, positive: _Side | None, write: TaskWriter) -> _Side:
+        """What is judged of the candidates of a side; of the negative after the positive."""
         of = COLUMNS[side][0]
         texts, names = rows.column(of).to_pylist(), rows.column("names").to_pylist()
         # A name that was replaced is no part of the corrupted phrase.
         own = [tuple(each for each in found if each in text) for text, found in zip(texts, names, strict=True)]
-        originals = [Original(*each) for each in zip(texts, rows.column("label").to_pylist(), own, strict=True)]
+        said = [""] * len(texts)
+        if positive:
+            pairs = zip(rows.column("phrase").to_pylist(), positive.chosen(), strict=True)
+            said = [" ".join(each) for each in pairs]
+        originals = [Original(*each) for each in zip(texts, rows.column("label").to_pylist(), own, said, strict=True)]
         lists = single(rows, f"{side}s")
         starts = offsets_of(lists)
         items = lists.flatten()
@@ -167,6 +174,11 @@ class _Side(NamedTuple):
     judged: Judged
     best: I64
     starts: I64
+
+    def chosen(self) -> list[str]:
+        """The best candidate of each phrase, or nothing."""
+        texts = self.items.field("text").take(pa.array(self.best, mask=self.best < 0))
+        return [each or "" for each in texts.to_pylist()]
 
     def why(self, row: int) -> str:
         """Why no candidate of a phrase is left: the reason of the one that passed most filters."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transforms.augmentation.inflection import Inflection
+from transforms.augmentation.inflection import VOWEL_SOUND, Inflection
 from transforms.augmentation.wordnet import ADJECTIVE, ADVERB, NOUN, VERB, WordNet
 
 
@@ -25,6 +25,9 @@ def inflection(database: WordNet) -> Inflection:
         ("criteria", NOUN, "criterion", "plural"),
         ("cities", NOUN, "city", "plural"),
         ("sheep", NOUN, "sheep", "singular plural"),
+        ("monarchs", NOUN, "monarch", "plural"),
+        ("churches", NOUN, "church", "plural"),
+        ("searches", NOUN, "search", "plural"),
         ("bodies of water", NOUN, "body of water", "plural"),
         ("young ladies", NOUN, "young lady", "plural"),
         ("went", VERB, "go", "past"),
@@ -63,3 +66,11 @@ def test_what_is_not_a_form(inflection: Inflection) -> None:
     assert list(inflection.forms("men", NOUN)) == ["man"]
     assert not inflection.forms("readed", VERB)
     assert inflection.inflect("beautiful", ADJECTIVE, "er") is None
+    assert inflection.inflect("okay", ADJECTIVE, "est") is None
+    assert inflection.inflect("twenty-four hours", NOUN, "plural") is None  # a plural itself
+
+
+def test_which_article_stands_before_a_word() -> None:
+    with_an = "hour honest heir honour apple 8 11 unimportant unending uninhabited ugly 80".split()
+    with_a = "house honey hero union use utopia one once european ubiquitous u.s. 1".split()
+    assert [each for each in (*with_an, *with_a) if VOWEL_SOUND.match(each)] == with_an

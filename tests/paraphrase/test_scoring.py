@@ -46,6 +46,8 @@ TABLE = [
     ("their debates", "NP", "their argument", "other_form"),
     ("of the building", "PP", "of hot", "other_form"),
     ("an explanation", "NP", "an explain", "other_form"),
+    ("old house", "NP", "an home", "other_form"),
+    ("their debates", "NP", "their argumentes", "unknown_word"),
     ("the old regime", "NP", "former regimen", "near_word"),
     ("few months", "NP", "few years", "contrast"),
     ("not hot", "ADJP", "cold", ""),
@@ -63,6 +65,16 @@ def test_reasons(phrase: str, label: str, candidate: str, reason: str, database:
     assert judge(originals, np.zeros(1, np.int64), [candidate]).reason == [reason]
     off = Judge(NO_FILTERS, lexicon=Lexicon({}))(originals, np.zeros(1, np.int64), [candidate])
     assert off.reason == ["empty" if reason == "empty" else ""]
+
+
+def test_a_negative_that_says_what_the_positive_does(database: WordNet) -> None:
+    judge = Judge(CHEAP, lexicon=Lexicon({}), wordnet=database)
+    originals = [
+        Original("dreadful danger", "NP", said="terrible danger dreadful risk"),
+        Original("dreadful danger", "NP"),
+    ]
+    found = judge(originals, np.array([0, 0, 1]), ["terrible risk", "awful risk", "terrible risk"])
+    assert found.reason == ["repeated", "", ""]
 
 
 def test_the_best_of_each_phrase(database: WordNet) -> None:

@@ -100,6 +100,7 @@ def test_rivals_and_contraries_are_no_substitutes(substitution: Substitution) ->
         ("hot", "a", "plain", {"cold"}),
         ("large", "a", "plain", {"small", "little", "larger", "largest"}),
         ("colour", "n", "singular", {"color"}),
+        ("minute", "n", "singular", {"min"}),
     ]:
         assert not wrong & {each.text for each in substitution.substitutes(word, part, form)}
 

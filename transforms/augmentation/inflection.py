@@ -78,8 +78,17 @@ _REGULAR_PLURALS = frozenset(
 
 _PREPOSITIONS = frozenset("of in at on by for to with from".split())
 _SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_HARD_CH = re.compile(
+    r"(?:(?:mon|patri|matri|olig|hier|ethn|ep|ex)arch|stomach|epoch|eunuch|loch|tech|czech|[dr]iptych)$"
+)
+"""Words whose "ch" is a "k": their plural is regular."""
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")
 _VOWELS = re.compile(r"[aeiouy]+")
+
+VOWEL_SOUND = re.compile(
+    r"(?!eu|uni(?![dmns])|us[eu]|u\b|u[bt][io]|one\b|once)[aeiou]|honou?r|honest|hour|heir|8|11\b|18\b", re.IGNORECASE
+)
+"""How a word begins before which "an" stands."""
 
 
 class Lemmas(Protocol):
@@ -120,9 +129,15 @@ class Inflection:
         """A form of a lemma; of several words the one that is inflected changes. None if it has no such form."""
         words = lemma.split(" ")
         place = _inflected(words, pos)
+        if form == "plural" and place and self._is_plural(words[place]):
+            return None
         if not (changed := self._variants(words[place], pos, form)):
             return None
         return " ".join((*words[:place], changed[0], *words[place + 1 :]))
+
+    def _is_plural(self, word: str) -> bool:
+        """Whether a word is a plural: "twenty-four hours" has no further one."""
+        return any(each != word and len(each) > 2 for each in self._database.base_forms(word, NOUN))  # "ga" and "gas"
 
     def all_forms(self, lemma: str, pos: str) -> frozenset[str]:
         """All forms of a lemma of one word, the rarer ones too, itself among them."""
@@ -164,7 +179,7 @@ def _plurals(word: str, known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_s(word: str) -> str:
-    if _SIBILANT.search(word):
+    if _SIBILANT.search(word) and not _HARD_CH.search(word):
         return word + "es"
     return word[:-1] + "ies" if _CONSONANT_Y.search(word) else word + "s"
 
@@ -202,5 +217,5 @@ def _compared(word: str, form: str, known: tuple[str, ...]) -> tuple[str, ...]:
     if found := tuple(each for each in known if each.endswith(form)):
         return found
     syllables = len(_VOWELS.findall(word.removesuffix("e")))
-    short = syllables == 1 or (syllables == 2 and word.endswith(("y", "ow")))
+    short = syllables == 1 or (syllables == 2 and word.endswith(("y", "ow")) and word != "okay")
     return (_with_vowel(word, form),) if short and word.isalpha() and not word.endswith(("ed", "ing")) else ()

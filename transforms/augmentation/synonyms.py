@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.arrays import I64, U64
-from transforms.augmentation.inflection import FORMS, Inflection
+from transforms.augmentation.inflection import FORMS, VOWEL_SOUND, Inflection
 from transforms.augmentation.interface import Augmenter, pick
 from transforms.augmentation.wordnet import (
     ADJECTIVE,
@@ -71,7 +71,6 @@ _NOT_SYNONYMS = (frozenset(("say", "tell")),)
 
 _WORD = re.compile(r"""(?P<open>["'(\[{]*)(?P<word>[a-z]+(?:-[a-z]+)*)(?P<rest>(?:'s|')?[^\w\s'-]*)""", re.IGNORECASE)
 _LEMMA = re.compile(r"[a-z]+(?:[- ][a-z]+)*")
-_VOWEL_SOUND = re.compile(r"(?!eu|uni|us[eu]|one|once)[aeiou]|hon|hour|heir")
 
 
 _ALONE, _FIRST, _SECOND = 1, 2, 4
@@ -260,7 +259,7 @@ class Synonyms:
             each.lemma
             for each in self._synonyms_as(text, possible)
             if each.place not in (wrong, "ip")
-            and (not article or bool(_VOWEL_SOUND.match(each.lemma)) == (article == "an"))
+            and (not article or bool(VOWEL_SOUND.match(each.lemma)) == (article == "an"))
         )
 
     def _synonyms_as(self, text: str, possible: tuple[str, ...]) -> tuple[Member, ...]:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import xxhash
 
-from transforms.augmentation.inflection import FORMS
+from transforms.augmentation.inflection import FORMS, VOWEL_SOUND
 from transforms.paraphrase.words import STOPWORDS, plain_text, word_forms, words
 from transforms.phrases import lexicon
 
@@ -43,7 +43,6 @@ _SMALL = 20
 
 _PIECE = re.compile(r"[^\W_]+(?:(?:[-'\u2019&.]|(?<=\d),(?=\d))[^\W_]+)*")
 _CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
-_VOWEL = frozenset("aeiou")
 
 
 PLACES = ("head", "inside", "verb", "adjective", "adverb")
@@ -214,7 +213,7 @@ def _hash(text: str, seed: int = 0) -> int:
 
 
 def _fits(article: str, word: str) -> bool:
-    return (article.lower() == "an") == (word[0] in _VOWEL)
+    return (article.lower() == "an") == bool(VOWEL_SOUND.match(word))
 
 
 @lru_cache(1 << 14)

@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.characters import edit_similarity
-from transforms.augmentation.inflection import FORMS
+from transforms.augmentation.inflection import FORMS, VOWEL_SOUND
 from transforms.paraphrase.words import STOPWORDS, content_words, word_forms, words
 
 _CACHED = 1 << 16
 _TOKEN = re.compile(r"\d[\d.,]*\d|[^\W_]+")
+_ARTICLE = re.compile(r"\b(an?)\s+(\w+)", re.IGNORECASE)
 _MARK = re.compile(r"[^\w\s'\u2019-]|_")
 
 
@@ -64,6 +65,24 @@ def marks(phrase: str, candidate: str) -> bool:
     (True, False, False)
     """
     return not frozenset(_MARK.findall(phrase)).issuperset(_MARK.findall(candidate))
+
+
+def wrong_article(text: str) -> bool:
+    """Whether "a" stands before a vowel, or "an" before a consonant.
+
+    >>> wrong_article("find a opportunity"), wrong_article("for an hour"), wrong_article("such a union")
+    (True, False, False)
+    """
+    return any((article.lower() == "an") != bool(VOWEL_SOUND.match(word)) for article, word in _ARTICLE.findall(text))
+
+
+def repeats(said: str, candidate: str) -> bool:
+    """Whether a candidate has no word of content but those of what was said.
+
+    >>> repeats("terrible danger, dreadful risk", "terrible risk"), repeats("soft, gentle", "gorgeous")
+    (True, False)
+    """
+    return frozenset(content_words(said)).issuperset(content_words(candidate))
 
 
 # ---- Words that are known
@@ -109,7 +128,7 @@ class Lexicon:
     def _knows(self, word: str) -> bool:
         if word in self._counts or word in STOPWORDS or any(map(str.isdigit, word)):
             return True
-        return any(word_forms().tables.base_forms(word, part) for part in FORMS)
+        return any(word_forms().forms(word, part) for part in FORMS)
 
 
 # ---- Numbers and names

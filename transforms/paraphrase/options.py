@@ -78,6 +78,7 @@ class ParaphraseFilters:
         choices=CONTRASTS,
         help="refuse candidates that deny the phrase, or hold a word contrary to one of it, or beside it under a word "
         "of broader meaning: by WordNet and affixes, or by affixes alone; any: refuse none",
+        more="A negative also needs a word that the phrase and its positive lack",
     )
     agreement: bool = option(
         True,

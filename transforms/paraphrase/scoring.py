@@ -49,6 +49,7 @@ REASONS = (
     "name",
     "denial",
     "contrast",
+    "repeated",
     "other_form",
     "near_word",
     "rare_word",
@@ -64,11 +65,15 @@ REASONS = (
 
 
 class Original(NamedTuple):
-    """A phrase: its text, the label of its constituents, and the names in it (words that may not be lost)."""
+    """A phrase: its text, the label of its constituents, and the names in it (words that may not be lost).
+
+    said: of a corrupted phrase, the phrase and its paraphrase, whose meaning it lost
+    """
 
     text: str
     label: str = ""
     names: tuple[str, ...] = ()
+    said: str = ""
 
 
 class Judged(NamedTuple):
@@ -209,7 +214,9 @@ class Judge:
                 yield "denial"
             if self._contrasts.sisters(phrase.text, text):
                 yield "contrast"
-        if rules.agreement and other_form(phrase.text, text, phrase.label):
+            if phrase.said and filters.repeats(phrase.said, text):
+                yield "repeated"
+        if rules.agreement and (other_form(phrase.text, text, phrase.label) or filters.wrong_article(text)):
             yield "other_form"
         if filters.near_word(phrase.text, text) > rules.max_word_similarity:
             yield "near_word"

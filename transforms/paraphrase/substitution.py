@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from schemas.errors import UserError
-from transforms.augmentation.inflection import FORMS, Inflection
+from transforms.augmentation.inflection import FORMS, VOWEL_SOUND, Inflection
 from transforms.augmentation.wordnet import ADJECTIVE, ADVERB, NOUN, VERB, Key, Sense, WordNet
 from transforms.paraphrase.constraints import banned_words, kept_words, violations
 from transforms.paraphrase.contrasts import Contrasts
@@ -78,7 +78,6 @@ _NEVER = frozenset(
 
 _LETTERS = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
 _TOKEN = re.compile(r"""(?P<open>["'(\[]*)(?P<word>.+?)(?P<clitic>'s|'(?=$))?(?P<close>[,;:.!?)"\]]*)""")
-_VOWEL_SOUND = re.compile(r"(?!eu|uni|us[eu]|one\b|once|u[bt]i)[aeiou]|hon(?!e)|hour|heir|8|11\b|18\b")
 _LEAST_ALIKE = 0.8
 """The likeness of spellings from which on two words are one: "colour" and "color"."""
 
@@ -279,6 +278,8 @@ class Substitution:
             return False
         if (len(lemma) > 3 and lemma in other) or (len(other) > 3 and other in lemma):
             return False
+        if min(len(lemma), len(other)) <= 3 and (lemma.startswith(other) or other.startswith(lemma)):
+            return False  # an abbreviation: "min", "apr"
         if difflib.SequenceMatcher(None, lemma, other, autojunk=False).ratio() >= _LEAST_ALIKE:
             return False
         forms = self._inflection.forms(other, part)
@@ -485,5 +486,5 @@ def _written(phrase: Analysed, texts: Sequence[str]) -> str:
     found = " ".join(parts).split(" ")
     for number, (token, after) in enumerate(itertools.pairwise(found)):
         if token in ("a", "an"):
-            found[number] = "an" if _VOWEL_SOUND.match(after) else "a"
+            found[number] = "an" if VOWEL_SOUND.match(after) else "a"
     return " ".join(found)
