@@ -178,9 +178,8 @@ def some_of(terms: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 def _text(value: Any) -> str:
     if type(value) is not tuple:
         return str(value)
-    # A number alone may be how many there are.
-    return ",".join(map(str, value)) + ("," if len(value) == 1 and not isinstance(value[0], str) else "")
-    return ",".join(map(str, value)) if type(value) is tuple else str(value)
+    # A whole number alone may be how many there are.
+    return ",".join(map(str, value)) + ("," if len(value) == 1 and isinstance(value[0], int) else "")
 
 
 class Chosen:
