@@ -297,8 +297,7 @@ def run(todo: Sequence[Line], *, dry: bool, again: str) -> int:
         if status:
             said = f"exit status {status}" if status > 0 else f"signal {-status}"
             print(
-                f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\n"
-                f"to go on from here: {again}",
+                f"error: command {number} of {len(todo)} failed ({said}): {line.typed}\nto go on from here: {again}",
                 file=sys.stderr,
             )
             return status if status > 0 else 128 - status

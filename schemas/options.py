@@ -176,7 +176,10 @@ def some_of(terms: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def _text(value: Any) -> str:
-    return ",".join(value) if type(value) is tuple else str(value)
+    if type(value) is not tuple:
+        return str(value)
+    # A whole number alone may be how many there are.
+    return ",".join(map(str, value)) + ("," if len(value) == 1 and isinstance(value[0], int) else "")
 
 
 class Chosen:

@@ -16,6 +16,7 @@ import pytest
 from phrasemill.__main__ import ALL_TOOLS, MODULES, main
 from pipelines.__main__ import COMMANDS
 from schemas.commands import spelled, typed
+from trainers.train import MODELS as TRAINED
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -35,7 +36,7 @@ TEXT = "The old miller lived near the old bridge. He had three sons and a grey c
             "argument --workers: must be a whole number of 1 or more, not 0; see --help",
         ),
         (["check"], "the following arguments are required: DIR; see --help"),
-        (["train", "cook"], "no model 'cook'; there are parser, entities, paraphraser"),
+        (["train", "cook"], f"no model 'cook'; there are {', '.join(TRAINED)}"),
         (["completion"], "the following arguments are required: SHELL; see --help"),
     ],
 )

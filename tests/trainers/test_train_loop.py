@@ -77,6 +77,14 @@ def test_it_learns(data: str, tmp_path: Path) -> None:
     assert "| rate | 0.01 |" in card
 
 
+@pytest.mark.parametrize("seeds", [(0,), (0, 1, 2), (3,), (4, 7)])
+def test_the_command_that_a_card_has_is_the_one_that_was_given(seeds: tuple[int, ...]) -> None:
+    from toy_recipe import TOOL, ToyTraining
+
+    given = ToyTraining(data=("a", "b c"), seeds=seeds, tasks=("turney",), chunk=3, rate=0.5, checkpointing=True)
+    assert TOOL.flags.parse(TOOL.flags.arguments(given))[ToyTraining] == given
+
+
 # ---- Chunks
 
 

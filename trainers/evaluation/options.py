@@ -17,7 +17,7 @@ def seeds(text: str) -> tuple[int, ...]:
         found = [int(each) for each in text.split(",") if each.strip()]
     except ValueError:
         found = []
-    if not found or min(found) < 0 or len({*found}) < len(found) or found == [0]:
+    if not found or min(found) < 0 or len({*found}) < len(found) or text.strip() == "0":
         raise BadValue(f"must be a number of seeds, or different seeds with commas between, not {text}")
     return tuple(range(found[0])) if "," not in text else tuple(found)
 

@@ -195,7 +195,7 @@ def _known(history: History, device: torch.device) -> dict[str, Any]:
 def _recompute(network: nn.Module) -> None:
     """Have transformers compute activations again."""
     names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")  # that of transformers 4 is the second
-    found = [getattr(each, name, None) for each in network.modules() for name in names]
+    found = [getattr(each, name, None) for name in names for each in network.modules()]
     enable = next((each for each in found if each), None)
     if enable is None:
         raise UserError("--checkpointing: this network has no transformer; leave the option out")

@@ -135,7 +135,7 @@ def contrasts(mentions: Sequence[Mention], labels: Mapping[str, int], options: C
     number = (options.steps or 1) * options.batch_size
     rows = []
     for row in range(number):
-        drawn = iter(mix64(np.arange(2 * len(of_label) + 2) + _first(options.seed, row)).tolist())
+        drawn = iter(mix64(np.arange(2 * len(of_label) + 2, dtype=np.uint64) + _first(options.seed, row)).tolist())
         anchor, phrase = anchors[next(drawn) % len(anchors)]
         others = [each for each in of_phrase[phrase] if each != anchor]
         candidates = [others[next(drawn) % len(others)]]

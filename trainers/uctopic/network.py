@@ -117,8 +117,9 @@ class MentionEncoder(nn.Module):
         # RoBERTa's sub-tokens of a word differ at the beginning of a sentence, unless a blank stands before it.
         self._prefix = " " if self.is_luke else ""
         if self.is_luke:  # of its 500,000 entities only the one that stands for any is used
-            model.luke.get_entity_embeddings().requires_grad_(False)
-            model.entity_predictions.requires_grad_(False)
+            model.base_model.get_entity_embeddings().requires_grad_(False)
+            if hasattr(model, "entity_predictions"):
+                model.entity_predictions.requires_grad_(False)
 
     @classmethod
     def load(cls, name: str, *, max_tokens: int, head: bool = True, options: Training | None = None) -> MentionEncoder:

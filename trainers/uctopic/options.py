@@ -52,14 +52,17 @@ class UCTopicTraining(MentionTraining):
 
 def numbers_of(text: str) -> tuple[int, ...]:
     """
-    >>> numbers_of("5-7")
-    (5, 6, 7)
+    >>> numbers_of("5-7,10")
+    (5, 6, 7, 10)
     """
-    found = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", text.strip())
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-    if not 2 <= first <= last:
-        raise BadValue(f"must be a number from 2 on, or a range such as 5-30, not {text}")
-    return tuple(range(first, last + 1))
+    found: set[int] = set()
+    for each in text.split(","):
+        one = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", each.strip())
+        first, last = (int(one[1]), int(one[2] or one[1])) if one else (0, 0)
+        if not 2 <= first <= last:
+            raise BadValue(f"must be a number from 2 on, or a range such as 5-30, not {text}")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True)
