@@ -54,6 +54,14 @@ def test_a_filter_and_a_score_beside_a_preset(tmp_path):
     assert [*check_dataset(str(tmp_path / "chosen"))] == []
 
 
+def test_a_negative_does_not_say_what_the_positive_does(tmp_path):
+    source = given(tmp_path / "given", "bad luck: poor fortune | poor luck: bad fortune, scant chance")
+    assert triples(chosen(tmp_path, source, *PAPER, "--contrasts", "affixes")) == {
+        "bad luck": ("poor fortune", "scant chance")
+    }
+    assert manifest_of(tmp_path).counter("negative:repeated") == 1
+
+
 def test_an_encoder_measures(tmp_path):
     flags = ("--min-similarity", "0.4", "--score", "similarity", "--encoder", minilm())
     rows = chosen(tmp_path, given(tmp_path / "given"), *PAPER, *flags)

@@ -27,7 +27,7 @@ TOPICS = "topics.parquet"
 def fine_tune(options: ClusterTraining, *, command: str) -> None:
     """Write the model, and topics.parquet: each mention with its topic, and its similarity to the centroid (cosine)."""
     mentions = fewest(read_mentions(options), options.most_mentions)
-    network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=False)
+    network = MentionEncoder.load(options.model, max_tokens=options.max_tokens, head=False, options=options)
     _, topics = fine_tuned(network, mentions, options, command=command)
     if not distributed.is_first():
         return

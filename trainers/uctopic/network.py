@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -90,7 +90,7 @@ def with_masked_words(tokens: Tokens, mask: int, vocabulary: int) -> tuple[list[
 class LukeForMaskedLM(transformers.LukeForMaskedLM):
     """LUKE with the weights of its head for words tied, as in transformers 4: the head of 5 would be a random one."""
 
-    _tied_weights_keys: ClassVar = {
+    _tied_weights_keys = {  # noqa: RUF012 (as its base class has it)
         **transformers.LukeForMaskedLM._tied_weights_keys,
         "lm_head.decoder.weight": "luke.embeddings.word_embeddings.weight",
     }
@@ -132,7 +132,7 @@ class MentionEncoder(nn.Module):
             with quiet_transformers():
                 tokenizer = transformers.AutoTokenizer.from_pretrained(name)
                 config = transformers.AutoConfig.from_pretrained(name)
-                of = LukeForMaskedLM if config.model_type == LUKE else transformers.AutoModelForMaskedLM
+                of: Any = LukeForMaskedLM if config.model_type == LUKE else transformers.AutoModelForMaskedLM
                 model, report = of.from_pretrained(name, dtype=torch.float32, output_loading_info=True)
         except (OSError, ValueError) as error:
             raise UserError(f"--model {name}: {str(error).strip().splitlines()[0]}") from error
