@@ -17,7 +17,7 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,8 +39,9 @@ def pairs(kind: str) -> pa.Table:
     return pa.table({"anchor": phrases, "positive": others})
 
 
-def ours(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def ours(given: argparse.Namespace, folder: Path) -> Callable[[], dict[str, Any]]:
     import torch
+    import torch.utils.tensorboard
     from torch import Tensor
 
     from trainers.data import Source
@@ -83,10 +84,10 @@ def ours(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         losses=losses,
         save=encoder.save,
     )
-    return {"waiting": fit(recipe, options)["share_waiting"]}
+    return lambda: {"waiting": fit(recipe, options)["share_waiting"]}
 
 
-def theirs(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def theirs(given: argparse.Namespace, folder: Path) -> Callable[[], dict[str, Any]]:
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
@@ -112,20 +113,24 @@ def theirs(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     trainer = SentenceTransformerTrainer(
         model=model, args=arguments, train_dataset=Dataset(pq.read_table(given.rows)), loss=loss
     )
-    trainer.train()
-    model.save_pretrained(str(folder / "theirs"), create_model_card=False)
-    return {}
+
+    def run() -> dict[str, Any]:
+        trainer.train()
+        model.save_pretrained(str(folder / "theirs"), create_model_card=False)
+        return {}
+
+    return run
 
 
 def measured(given: argparse.Namespace) -> dict[str, Any]:
-    """A pass, in this process. The figures are those of all that happens after the libraries are imported."""
-    import sentence_transformers  # noqa: F401
+    """A pass, in this process."""
     import torch
 
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as name:
+        run = (theirs if given.way == "sentence-transformers" else ours)(given, Path(name))
         began, cpu = time.monotonic(), time.process_time()
-        more = (theirs if given.way == "sentence-transformers" else ours)(given, Path(name))
+        more = run()
         seconds, cpu = time.monotonic() - began, time.process_time() - cpu
     on_gpu = given.device == "cuda"
     peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
