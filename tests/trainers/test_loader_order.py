@@ -30,7 +30,7 @@ def source(sizes: list[int], name: str = "a") -> Source:
     """A source of which only the sizes of its row groups are known."""
     file = File(Folder("nowhere"), name)
     groups = tuple(Group(file, number, size) for number, size in enumerate(sizes))
-    return Source(name, groups, pa.schema([("id", pa.int64())]), f"{name}{sizes}")
+    return Source(name, groups, pa.schema([("id", pa.int64())]), ("id",), f"{name}{sizes}")
 
 
 def rows_of(loader: Loader, plan: Plan, orders: list[Any]) -> list[Row]:
