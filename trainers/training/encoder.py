@@ -17,12 +17,9 @@ from schemas.errors import UserError
 from trainers.training.options import Training
 from trainers.training.portable import make_portable
 from transforms.encoders.files import brings_no_code, find_encoder
+from transforms.encoders.transformers_encoders import BATCH_TOKENS, MAX_CELLS
 from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
-
-GROUP_TOKENS = {"cpu": 1024, "cuda": 1 << 16}
-"""The most tokens that run at a time, padding included: texts of like length run together, as padding costs time."""
-MAX_CELLS = 1 << 24
 
 
 class PhraseEncoder(nn.Module):
@@ -96,7 +93,7 @@ class PhraseEncoder(nn.Module):
         device = next(self.model.parameters()).device
         lengths = [len(each) for each in ids]
         parts, rows = [], []
-        for group in batches_by_length(lengths, max_padded=GROUP_TOKENS[device.type], max_cells=MAX_CELLS):
+        for group in batches_by_length(lengths, max_padded=BATCH_TOKENS[device.type], max_cells=MAX_CELLS):
             sizes = np.array([lengths[each] for each in group])
             mask = np.arange(sizes[0]) < sizes[:, None]  # the longest comes first
             padded = np.full(mask.shape, self._tokenizer.pad_token_id or 0)

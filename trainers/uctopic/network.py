@@ -23,12 +23,10 @@ from trainers.training.options import Training
 from trainers.training.portable import make_tokenizer_portable
 from transforms.encoders.interface import F32
 from transforms.encoders.spans import Placed, window
+from transforms.encoders.transformers_encoders import BATCH_TOKENS, MAX_CELLS
 from transforms.libraries import quiet_transformers
 from transforms.parsing.trees import batches_by_length
 
-GROUP_TOKENS = {"cpu": 1024, "cuda": 1 << 16}
-"""The most tokens that run at a time, padding included: texts of like length run together, as padding costs time."""
-MAX_CELLS = 1 << 24
 HEADS = ("cls", "lm_head")
 """Where the models of transformers have their heads for masked words, which take states of any shape."""
 MLM_SHARE = 0.15
@@ -242,7 +240,7 @@ class MentionEncoder(nn.Module):
         """Groups of rows of like length: which, their ids and their mask [n, tokens]."""
         device = next(self.model.parameters()).device
         lengths = [len(each) for each in rows]
-        for group in batches_by_length(lengths, max_padded=GROUP_TOKENS[device.type], max_cells=MAX_CELLS):
+        for group in batches_by_length(lengths, max_padded=BATCH_TOKENS[device.type], max_cells=MAX_CELLS):
             ids = torch.full((len(group), lengths[group[0]]), self._tokenizer.pad_token_id)
             mask = torch.zeros_like(ids)
             for place, row in enumerate(group):
