@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from sentence_transformers.models import Normalize
+from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 
 from schemas.errors import UserError
