@@ -17,9 +17,8 @@ from schemas.errors import UserError
 from trainers.training.options import Training
 from trainers.training.portable import make_portable
 from transforms.encoders.files import brings_no_code, find_encoder
-from transforms.encoders.transformers_encoders import BATCH_TOKENS, MAX_CELLS
+from transforms.encoders.transformers_encoders import padded_batches
 from transforms.libraries import quiet_transformers
-from transforms.parsing.trees import batches_by_length
 
 
 class PhraseEncoder(nn.Module):
@@ -91,16 +90,10 @@ class PhraseEncoder(nn.Module):
     def forward(self, ids: Sequence[Sequence[int]]) -> Tensor:
         """[n, dimension]"""
         device = next(self.model.parameters()).device
-        lengths = [len(each) for each in ids]
         parts, rows = [], []
-        for group in batches_by_length(lengths, max_padded=BATCH_TOKENS[device.type], max_cells=MAX_CELLS):
-            sizes = np.array([lengths[each] for each in group])
-            mask = np.arange(sizes[0]) < sizes[:, None]  # the longest comes first
-            padded = np.full(mask.shape, self._tokenizer.pad_token_id or 0)
-            padded[mask] = np.concatenate([np.asarray(ids[each]) for each in group])
-            features = {"input_ids": padded, "attention_mask": mask.astype(np.int64)}
-            on_device = {name: torch.from_numpy(each).to(device) for name, each in features.items()}
-            parts.append(self.model(on_device)["sentence_embedding"].float())
+        for group, padded, mask in padded_batches(ids, pad=self._tokenizer.pad_token_id, device=device):
+            features = {"input_ids": padded, "attention_mask": mask}
+            parts.append(self.model(features)["sentence_embedding"].float())
             rows += group
         if not parts:
             return torch.zeros(0, self.dimension, device=device)

@@ -23,9 +23,8 @@ from trainers.training.options import Training
 from trainers.training.portable import make_tokenizer_portable
 from transforms.encoders.interface import F32
 from transforms.encoders.spans import Placed, window
-from transforms.encoders.transformers_encoders import BATCH_TOKENS, MAX_CELLS
+from transforms.encoders.transformers_encoders import padded_batches
 from transforms.libraries import quiet_transformers
-from transforms.parsing.trees import batches_by_length
 
 HEADS = ("cls", "lm_head")
 """Where the models of transformers have their heads for masked words, which take states of any shape."""
@@ -239,11 +238,4 @@ class MentionEncoder(nn.Module):
     def _padded(self, rows: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """Groups of rows of like length: which, their ids and their mask [n, tokens]."""
         device = next(self.model.parameters()).device
-        lengths = [len(each) for each in rows]
-        for group in batches_by_length(lengths, max_padded=BATCH_TOKENS[device.type], max_cells=MAX_CELLS):
-            ids = torch.full((len(group), lengths[group[0]]), self._tokenizer.pad_token_id)
-            mask = torch.zeros_like(ids)
-            for place, row in enumerate(group):
-                ids[place, : lengths[row]] = torch.tensor(rows[row])
-                mask[place, : lengths[row]] = 1
-            yield group, ids.to(device), mask.to(device)
+        return padded_batches(rows, pad=self._tokenizer.pad_token_id, device=device)

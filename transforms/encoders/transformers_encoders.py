@@ -23,6 +23,22 @@ MAX_CELLS = 1 << 24
 """The most cells of a batch's attention, for texts of hundreds of tokens."""
 
 
+def padded_batches(
+    rows: Sequence[Sequence[int]], *, pad: int | None, device: torch.device | str
+) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+    """Batches of texts of similar length, the longest first: their places, their tokens and the mask [batch, tokens].
+
+    Texts of like length run together, as padding costs time.
+    """
+    lengths = np.array([len(each) for each in rows], np.int64)
+    kind = torch.device(device).type
+    for batch in batches_by_length(lengths.tolist(), max_padded=BATCH_TOKENS[kind], max_cells=MAX_CELLS):
+        mask = np.arange(lengths[batch[0]]) < lengths[batch][:, None]
+        padded = np.full(mask.shape, pad or 0)
+        padded[mask] = np.concatenate([np.asarray(rows[each], np.int64) for each in batch])
+        yield batch, torch.from_numpy(padded).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)
+
+
 class _Torch:
     """What both have in common: where they compute. `threads` are one, as in all of our workers."""
 
@@ -110,14 +126,7 @@ class TorchEncoder(_Torch):
     def _states(self, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Batches of texts of similar length: their places, their states [batch, tokens, dimension], and the mask."""
         # Not `pad`: its other inputs, such as token types, are the model's defaults for a single text.
-        lengths = [len(each) for each in ids]
-        for batch in batches_by_length(lengths, max_padded=BATCH_TOKENS[self.device], max_cells=MAX_CELLS):
-            padded = torch.full((len(batch), lengths[batch[0]]), self._tokenizer.pad_token_id or 0)
-            mask = torch.zeros_like(padded)
-            for row, text in enumerate(batch):
-                padded[row, : lengths[text]] = torch.tensor(ids[text])
-                mask[row, : lengths[text]] = 1
-            padded, mask = padded.to(self.device), mask.to(self.device)
+        for batch, padded, mask in padded_batches(ids, pad=self._tokenizer.pad_token_id, device=self.device):
             with torch.inference_mode():
                 states = self._run(padded, mask)
             yield batch, states, mask
