@@ -15,10 +15,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from transforms.sources.sample import sample_inputs
 
 TEST_DATA = Path(os.environ.get("PHRASEMILL_TEST_DATA", "../shared/data"))
 FEW = "--max-documents 6 --shard-bytes 60000"
+PLAN = """
+base = "{model}"
+evaluate = "--tasks turney"
+[variants]
+pairs = "pearl --data {folder}/pairs.parquet --model {model} --batch-size 4 --steps 1"
+"""
 
 
 def commands(folder: Path) -> dict[str, str]:
@@ -38,6 +47,7 @@ def commands(folder: Path) -> dict[str, str]:
         "augment": f"--phrases {folder}/base-phrases --few 200 --times 1",
         "generate": f"--phrases {folder}/base-phrases --few 16 --draws 2 --times 1",
         "loader": "--rows 20000 --window 1024",
+        "teaching": f"{folder}/plan.toml --evaluation {TEST_DATA}/eval --output {folder}/teaching --seeds 1",
         "training": f"--model {tokenizer().parent} --steps 2 --batch-size 8",
         "flow": f"--graph {folder}/flow.mmd {FEW}",
         "scale": f"--sentences {folder}/base-sentences --occurrences 1e5 --work {folder}/scale",
@@ -71,13 +81,15 @@ def main() -> int:
             text = books.extractfile(chapter)
             assert text is not None
             (folder / "book.txt").write_bytes(text.read()[:5_000])
+        pq.write_table(pa.table({"phrase": ["a big dog"] * 4, "paraphrase": ["a large dog"] * 4}), folder / "pairs.parquet")
+        (folder / "plan.toml").write_text(PLAN.format(model=tokenizer().parent, folder=folder), encoding="utf-8")
         base = f"--output {folder}/base-phrases --input {folder}/base-sentences"
         made = python("-m", "pipelines.parse_sentences", "--output", f"{folder}/base-sentences", *FEW.split())
         made = made if made[0] else python("-m", "pipelines.count_phrases", *base.split())
         assert not made[0], made[1]
         for benchmark, arguments in commands(folder).items():
             began = time.monotonic()
-            if benchmark == "sentences" and not TEST_DATA.is_dir():
+            if benchmark in ("sentences", "teaching") and not TEST_DATA.is_dir():
                 print(f"{benchmark}: skipped: no test data in {TEST_DATA}", flush=True)
                 continue
             status, said = python("-m", f"benchmarks.{benchmark}", *shlex.split(arguments))

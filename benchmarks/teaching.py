@@ -2,11 +2,12 @@
 
     python -m benchmarks.teaching pearl.toml --evaluation eval --output out/teaching --seeds 1,2,3 --json teaching.json
 
-The file names the trainings, and what is common to them:
+The file names the trainings, and what is common to them; a value can use those before it:
 
     base = "intfloat/e5-small-v2"
     train = "pearl --data out/pearl/clean-pairs --steps 100 --model {base}"
-    evaluate = "--tasks turney,bird,umls --raw"
+    evaluate = "--tasks turney,bird,umls"
+    evaluate_base = "--raw"                    # further options for the base
 
     [variants]
     "pairs" = "{train}"
@@ -99,8 +100,11 @@ def main() -> None:
     else:
         import tomli as tomllib
     plan = tomllib.loads(given.plan.read_text("utf-8"))
-    values = {name: value for name, value in plan.items() if isinstance(value, str)}
-    variants = {name: each.format(**values).format(**values) for name, each in plan["variants"].items()}
+    values: dict[str, str] = {}
+    for name, value in plan.items():
+        if isinstance(value, str):
+            values[name] = value.format(**values)
+    variants = {name: each.format(**values) for name, each in plan["variants"].items()}
     seeds = [int(each) for each in given.seeds.split(",")]
 
     def one(variant: tuple[str, str], seed: int) -> tuple[Scores, float]:
@@ -111,7 +115,8 @@ def main() -> None:
         print(f"{name}, seed {seed}: {statistics.fmean(found.values()):.1f}", flush=True)
         return found, said["seconds"] / 60
 
-    base = evaluated(plan["base"], plan["evaluate"], given, given.output / "base" / "evaluation")
+    of_base = f"{plan['evaluate']} {plan.get('evaluate_base', '')}"
+    base = evaluated(plan["base"], of_base, given, given.output / "base" / "evaluation")
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = {
             (name, seed): pool.submit(one, (name, arguments), seed)

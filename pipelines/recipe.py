@@ -224,9 +224,9 @@ def _filled(words: Sequence[str], values: Mapping[str, Sequence[str]], place: st
     """The words with values for names; a flag is repeated for each of several values, and left out for none."""
     found: list[str] = []
     for word in words:
-        if word[1:-1] in values and word == f"{{{word[1:-1]}}}":
+        if word == "{input}":
             flag = found.pop()
-            found += [part for value in values[word[1:-1]] if value for part in (flag, value)]
+            found += [part for value in values["input"] for part in (flag, value)]
             continue
         try:
             found.append(word.format_map({name: value[0] for name, value in values.items() if value}))

@@ -290,6 +290,9 @@ def test_a_text_has_the_same_vector_in_any_batch():
     assert vectors[1, 3:].tolist() == pytest.approx(alone[0].tolist(), abs=1e-6)
     assert vectors[2, 3:].tolist() == [0.0] * 4  # no word
     assert 0 < vectors[0, 3:].norm() < 2 * (6 / 4) ** 0.5 + 1e-4
+    with torch.no_grad():
+        half = encoder.to(torch.bfloat16).encode(ids[1:2, :2], mask[1:2, :2])
+    assert half[0].tolist() == pytest.approx(alone[0].tolist(), abs=0.05)
 
 
 def test_a_character_encoder_is_saved(tmp_path):

@@ -158,7 +158,7 @@ class CharacterEncoder(nn.Module):
             vectors = functional.normalize((states * there[..., None]).float().sum(1), dim=1)
             number = torch.zeros(len(ids), device=ids.device).index_add(0, text, torch.ones_like(vectors[:, 0]))
             found = found.index_add(0, text, vectors) / number.clamp(min=1)[:, None]
-        return self._scale * self.reduction(found)
+        return self._scale * self.reduction(found.to(self.reduction.weight.dtype))
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
         before = features["sentence_embedding"]
