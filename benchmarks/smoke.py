@@ -81,7 +81,8 @@ def main() -> int:
             text = books.extractfile(chapter)
             assert text is not None
             (folder / "book.txt").write_bytes(text.read()[:5_000])
-        pq.write_table(pa.table({"phrase": ["a big dog"] * 4, "paraphrase": ["a large dog"] * 4}), folder / "pairs.parquet")
+        pairs = pa.table({"phrase": ["a big dog"] * 4, "paraphrase": ["a large dog"] * 4})
+        pq.write_table(pairs, folder / "pairs.parquet")
         (folder / "plan.toml").write_text(PLAN.format(model=tokenizer().parent, folder=folder), encoding="utf-8")
         base = f"--output {folder}/base-phrases --input {folder}/base-sentences"
         made = python("-m", "pipelines.parse_sentences", "--output", f"{folder}/base-sentences", *FEW.split())
