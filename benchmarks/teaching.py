@@ -13,8 +13,8 @@ The file names the trainings, and what is common to them; a value can use those 
     "pairs" = "{train}"
     "pairs and aliases" = "{train} --data out/pearl/clean-aliases"
 
-Each variant is trained with each seed (`python -m trainers.train`, one thread) and evaluated; a row of the table is the
-mean over the seeds of the tasks' first measures, ± their standard deviation, and the mean of the tasks beside the
+Each variant is trained with each seed (`python -m trainers.train`) and evaluated, each on one core; a row of the table is
+the mean over the seeds of the tasks' first measures, ± their standard deviation, and the mean of the tasks beside the
 base's. A training or task that is finished in --output is not run again. Minutes are those of the training alone.
 """
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import statistics
 import subprocess
@@ -40,7 +41,8 @@ Scores = dict[str, float]
 def run(module: str, *arguments: str, log: Path) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
-        ended = subprocess.run([sys.executable, "-m", module, *arguments], stdout=file, stderr=file, check=False)
+        command, one_core = [sys.executable, "-m", module, *arguments], {**os.environ, "OMP_NUM_THREADS": "1"}
+        ended = subprocess.run(command, stdout=file, stderr=file, env=one_core, check=False)
     if ended.returncode:
         raise SystemExit(f"{module} failed, see {log}: {shlex.join(arguments)}")
 
