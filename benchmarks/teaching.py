@@ -13,8 +13,8 @@ The file names the trainings, and what is common to them; a value can use those 
     "pairs" = "{train}"
     "pairs and aliases" = "{train} --data out/pearl/clean-aliases"
 
-Each variant is trained with each seed (`python -m trainers.train`) and evaluated, on one core. A row of the table is the
-mean over the seeds of the tasks' first measures, ± their standard deviation, and the mean of the tasks beside the
+Each variant is trained with each seed (`python -m trainers.train`) and evaluated, on one core. A row of the table is
+the mean over the seeds of the tasks' first measures, ± their standard deviation, and the mean of the tasks beside the
 base's. A training or task that is finished in --output is not run again. Minutes are those of the training alone.
 """
 
